@@ -148,9 +148,18 @@ def test_novelty_counts_until_there_is_a_discovery(agent):
     assert discovery >= 0 and novelty >= 1
 
 
-def test_a_floor_of_one_is_uniform(agent):
-  agent = _changed(agent, priority_floor=1.0)
-  _, rows, _ = _play(agent, flight_priorities.new_scores(agent), turns=400)
+@pytest.mark.parametrize('is_fixed', [False, True])
+def test_uniform_draws_give_each_behavior_as_many_episodes(agent, is_fixed):
+  if is_fixed:
+    scores = None
+    agent = _changed(agent, flight_priorities='fixed', behavior_draws='episode')
+  else:
+    agent = _changed(agent, priority_floor=1.0)
+    scores = flight_priorities.new_scores(agent)
+  _, rows, sinks = _play(agent, scores, turns=400)
+  episodes = [_flown(x) for sink in sinks for x in _episodes(sink)]
+  assert max(len(set(flown)) for flown in episodes) == 1
+  assert sum(len(flown) > 1 for flown in episodes) > 50
   flown = [row['flight_behavior'] for row in rows if row['flights']]
   assert len(flown) > 100
   counts = np.bincount(flown, minlength=_K)

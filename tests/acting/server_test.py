@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from bt_acme import config as config_lib
+from bt_acme.acting import flight_priorities, vector_actor
 from bt_acme.acting import policy as policy_lib
 from bt_acme.acting import server as server_lib
-from bt_acme.acting import vector_actor
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
 from tests.acting import runs
@@ -25,6 +25,8 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
 
 GROUP, GROUPS, TURNS, REFRESH = 2, 3, 60, 17
 EPSILONS = np.linspace(0.5, 0.0, GROUP * GROUPS)
+# For agents with learned priorities, which keep them for the whole test.
+EPISODES = [(0, (1.0,)), (1, (-9.0,)), (2, (1.0,)), (3, (-8.0,))]
 STATISTICS = np.linspace([3.0, 1.0, 0.5, 20.0, 2.0], 4.0, GROUP * GROUPS).T
 
 
@@ -57,7 +59,14 @@ def play(agent, variables, where, policy=None):
     sinks=recorders,
     statistics=reward_lib.IntrinsicStatistics(*(x[where] for x in STATISTICS)),
     policy=policy,
+    scores=(
+      flight_priorities.ScoreStore(agent).exchange(EPISODES)
+      if agent.learns_priorities
+      else None
+    ),
   )
+  if actor.priorities is not None:
+    actor.priorities.add = lambda episode: None
   environments = vector.VectorEnvironment(
     [fakes.MarkedEnvironment(i) for i in where]
   )
@@ -134,6 +143,7 @@ def test_size_of_an_answer():
     ('r2d2', False),
     *itertools.product(('ngu', 'bt'), (False, True)),
     ('ngu-next', True),
+    ('bt:flight_priorities=learned', True),
     ('bt:flight_law=jump_start', False),
     ('bt:flight_law=until_agent', False),
     ('bt:flight_law=triggered', False),

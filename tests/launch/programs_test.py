@@ -274,19 +274,26 @@ def test_the_exported_behavior_has_the_final_parameters(ngu):
 
 @pytest.fixture(name='bt', scope='module')
 def run_bt(ngu, server):
-  """Runs behavior transfer in threads, with the behavior of the NGU run."""
+  """Runs behavior transfer in threads, with the behavior of the NGU run.
+
+  Two actors and an inference server share learned priorities.
+  """
   folder = ngu['workdir'] / 'behavior'
   before = {p.name: p.read_bytes() for p in folder.iterdir()}
   workdir = ngu['workdir'].with_name('bt')
   result = server.train(
     'run_bt',
     workdir,
-    f'--behavior={folder}',
+    f'--behavior={folder},uniform',
     f'--init_from={folder}',
     '--init=partial',
     '--max_actor_steps=600',
     '--lp_launch_type=local_mt',
     '--inference=server',
+    '--num_actors=2',
+    '--envs_per_actor=2',
+    '--flight_priorities=learned',
+    '--priority_signal=novelty',
     '--min_flight_probability=0.05',
   )
   return workdir, result, folder, before
@@ -311,6 +318,22 @@ def test_transfer_of_the_exported_behavior(bt):
   learner = scripts.rows(workdir, 'learner')
   assert any(float(row['duplicated_share']) > 0 for row in learner)
   assert np.isfinite([float(row['loss']) for row in learner]).all()
+
+
+def test_actors_share_learned_priorities(bt):
+  workdir, (_, _, errors), *_ = bt
+  rows = scripts.rows(workdir, 'actor')
+  flown = [int(row['flight_behavior']) for row in rows]
+  assert {int(row['environment']) for row in rows} == {0, 1, 2, 3}, errors
+  names = ['flight_priority_0', 'flight_priority_1']
+  for row in rows:
+    assert sum(float(row[name]) for name in names) == pytest.approx(1)
+  for row in scripts.rows(workdir, 'evaluator'):
+    assert not row.keys() & {*names}
+  # One behavior flies in each episode, and each episode counts once.
+  (scores,) = scripts.checkpoint(workdir)[1]['learner']['flight_scores']
+  assert scores['counts'] == [flown.count(0), flown.count(1)]
+  assert sum(scores['counts']) > 1
 
 
 _FAILING = """

@@ -262,6 +262,7 @@ class Ledger:
       require(self._saved[0] == 0, 'the checkpoints are gone')
       return
     self._check_rows_of(values)
+    self._check_scores_of(values)
     newest = (_number(paths[-1]), counts.get('actor_steps', 0), steps)
     require(
       newest >= self._saved,
@@ -288,6 +289,20 @@ class Ledger:
           all(last.get(k, 0) <= v for k, v in counts.items()),
           f'the log of the {label} is ahead of the checkpoint',
         )
+
+  def _check_scores_of(self, values: Any) -> None:
+    """Checks that a checkpoint has the score of each logged episode, once."""
+    stores = values['learner']['flight_scores']
+    stored = [x for one in stores for x in one['values'][0] if x]
+    require(len({*stored}) == len(stored), 'an episode is scored twice')
+    if self._session.is_full or self._session.was_full:
+      return  # Rows may be buffered.
+    rows = read_rows(self._workdir, 'actor')[: values['log_rows']['actor']]
+    # Episodes that were scored, but whose actor failed before it logged them,
+    # take places of the store, too.
+    logged = {row['episode'] + 1 for row in rows[-nodes.SCORED_EPISODES // 2 :]}
+    lost = logged.difference(stored)
+    require(not lost, f'the scores of episodes {sorted(lost)} are lost')
 
   def _check_completed(self) -> None:
     run = self._session.run

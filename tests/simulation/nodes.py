@@ -19,6 +19,7 @@ from acme.utils import counting
 
 from bt_acme import config as config_lib
 from bt_acme import files
+from bt_acme.acting import flight_priorities
 from bt_acme.config import run as run_config
 from bt_acme.runtime import (
   actor_node,
@@ -48,6 +49,8 @@ HEARTBEAT_SECONDS = 3.0
 # Shorter than in production: the time after which a restart no longer counts.
 HOUR = 300.0
 _LEARNER_STEPS = 2  # Per iteration.
+# The number of recent episodes in the store of the learner.
+SCORED_EPISODES = 512
 
 
 class Event:
@@ -81,17 +84,27 @@ class Agent:
   """Fake of the parts of an agent that nodes use."""
 
   intrinsic = object()
-  learns_priorities = False
+  learns_priorities = True
+  behaviors = (None,)
+  flight_weights = (1.0,)
 
   def __init__(self) -> None:
     self.config = config_lib.R2D2Config()
+    self.transfer = config_lib.TransferConfig(
+      flight_priorities='learned',
+      priority_signal='return',
+      priority_window=SCORED_EPISODES,
+    )
 
 
 AGENT = Agent()
 
 
 class Learner:
-  """Learner that counts its steps; their number is its parameters."""
+  """Learner that counts its steps; their number is its parameters.
+
+  Its store of the scores of flights is real.
+  """
 
   max_priority = 1.0
   template = {'steps': jax.ShapeDtypeStruct((2,), np.int64)}
@@ -108,6 +121,9 @@ class Learner:
     )
     self._logger = logger
     self._on_step = on_step
+    scores = flight_priorities.ScoreStore(AGENT)  # type: ignore[arg-type]
+    self._scores = scores
+    self.exchange_scores = scores.exchange
     self.learner_steps = 0
     self.replay_size = 0
 
@@ -143,12 +159,16 @@ class Learner:
     pass
 
   def save(self) -> Dict[str, Any]:
-    values = {'learner_steps': self.learner_steps}
+    values = {
+      'learner_steps': self.learner_steps,
+      'flight_scores': self._scores.save(),
+    }
     return {'arrays': self.variables, 'values': values}
 
   def restore(self, state: Mapping[str, Any]) -> None:
     self.learner_steps = int(state['arrays']['steps'][0])
-    assert state['values'] == {'learner_steps': self.learner_steps}
+    assert state['values']['learner_steps'] == self.learner_steps
+    self._scores.restore(state['values']['flight_scores'])
 
 
 def export(
@@ -234,12 +254,21 @@ class Inference:
 
 
 class Group:
-  """Fake environments and their actor; episodes have a fixed length."""
+  """Fake environments and their actor; episodes have a fixed length.
+
+  The score of an episode is its unique number plus 1.
+  """
 
   def __init__(self, index: int, number: int, context: Any, numbers: Any):
     self.first_environment = index * number
     self.environments = types.SimpleNamespace(close=lambda: None)
-    self.actor = types.SimpleNamespace(statistics=lambda: None)
+    priorities = flight_priorities.FlightPriorities(
+      AGENT,  # type: ignore[arg-type]
+      context.learner.exchange_scores([]),
+    )
+    self.actor = types.SimpleNamespace(
+      statistics=lambda: None, priorities=priorities
+    )
     self._context = context
     self._numbers = numbers  # Unique numbers for episodes.
     self._taken = [0] * number
@@ -258,11 +287,16 @@ class Group:
     for i, taken in enumerate(self._taken):
       if taken >= EPISODE_STEPS:
         self._taken[i] = 0
+        episode = next(self._numbers)
+        scored: Any = types.SimpleNamespace(
+          flown=[0], scores={'return': episode + 1}
+        )
+        self.actor.priorities.add(scored)
         rows.append(
           {
             'episode_return': 1.0,
             'environment': self.first_environment + i,
-            'episode': next(self._numbers),
+            'episode': episode,
           }
         )
     if rows:

@@ -11,7 +11,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 from unittest import mock
 
 from bt_acme import files
+from bt_acme.acting import flight_priorities
 from bt_acme.runtime import (
+  actor_node,
   coordinator,
   evaluator_node,
   learner_node,
@@ -185,6 +187,34 @@ def _(stack: contextlib.ExitStack) -> None:
     learner_node.LearnerNode,
     '_end',
     lambda self, finished: real(self, True),
+  )
+
+
+@_bug('the scores of flights are not restored')
+def _(stack: contextlib.ExitStack) -> None:
+  store = flight_priorities.ScoreStore
+  _replace(stack, store, 'restore', lambda self, saved: None)
+
+
+@_bug('episodes are logged before they are scored')
+def _(stack: contextlib.ExitStack) -> None:
+  real = actor_node.ActorNode._report
+
+  def report(self: Any) -> None:
+    with mock.patch.object(self._agent, 'learns_priorities', False):
+      real(self)
+    self._pipeline.share_scores(self._learner.exchange_scores)
+
+  _replace(stack, actor_node.ActorNode, '_report', report)
+
+
+@_bug('scores are exchanged twice')
+def _(stack: contextlib.ExitStack) -> None:
+  _replace(
+    stack,
+    flight_priorities.FlightPriorities,
+    'take',
+    lambda self: list(self._new),
   )
 
 
