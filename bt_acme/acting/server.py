@@ -7,7 +7,8 @@ actions from the `InferenceServer` through a `RemotePolicy` (Espeholt et al.
 
 import dataclasses
 import threading
-from typing import Any, List, Optional, Tuple
+from concurrent import futures
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import jax
 import numpy as np
@@ -41,11 +42,77 @@ class InferenceRequest:
   answered: threading.Event = dataclasses.field(default_factory=threading.Event)
 
 
+class _CompiledSteps:
+  """`GroupedCore.step`, compiled for several numbers of groups.
+
+  The numbers are powers of two. The first call compiles the function for the
+  largest of them; a background thread compiles it for the others. Meanwhile,
+  calls are padded to a larger number, so that no later call is delayed.
+  """
+
+  def __init__(self, step: Any, max_groups: int):
+    """Initializes without compiling.
+
+    Args:
+      step: the jitted function.
+      max_groups: the largest number of groups with requests.
+    """
+    self._step = step
+    self._max_size = 1 << (max_groups - 1).bit_length()
+    self._compiled: Dict[int, futures.Future[Callable[..., Any]]] = {}
+    self._compiler = futures.ThreadPoolExecutor(1)
+
+  def size(self, num_groups: int) -> int:
+    """Returns the number of groups to which a call is padded.
+
+    Args:
+      num_groups: the number of groups with requests.
+    """
+    sizes = [n for n, step in self._compiled.items() if step.done()]
+    return min((n for n in sizes if n >= num_groups), default=self._max_size)
+
+  def __call__(self, params: Any, *args: Any) -> Any:
+    """Calls the step; the arguments are those of `GroupedCore.step`."""
+    if not self._compiled:
+      self._compile(params, *args)
+    num_groups = len(args[0])
+    return self._compiled[num_groups].result()(params, *args)
+
+  def close(self) -> None:
+    """Cancels the compilations that have not started; waits for the current."""
+    self._compiler.shutdown(cancel_futures=True)
+
+  def _compile(
+    self, params: Any, groups: Any, newest: Any, inputs: Any, *states: Any
+  ) -> None:
+    """Starts to compile for all sizes; the arguments have the largest one."""
+    size = self._max_size
+    while size:
+      batched = _shapes((groups, newest, inputs), size / self._max_size)
+      shapes = (_shapes(params), *batched, *_shapes(states))
+      self._compiled[size] = self._compiler.submit(self._compile_for, shapes)
+      size //= 2
+
+  def _compile_for(self, shapes: Tuple[Any, ...]) -> Callable[..., Any]:
+    compiled: Callable[..., Any] = self._step.lower(*shapes).compile()
+    return compiled
+
+
+def _shapes(tree: Any, fraction: float = 1) -> Any:
+  """Returns shapes and dtypes, with a fraction of all first dimensions."""
+
+  def shape(leaf: Any) -> jax.ShapeDtypeStruct:
+    first = [round(n * fraction) for n in leaf.shape[:1]]
+    return jax.ShapeDtypeStruct((*first, *leaf.shape[1:]), leaf.dtype)
+
+  return jax.tree.map(shape, tree)
+
+
 class InferenceServer:
   """Selects actions for the environments of all actors, in groups of G.
 
   Requests that arrive while the device is busy share its next call. The number
-  of groups in a call is padded to a power of two to limit recompilation.
+  of groups in a call is padded to a power of two to limit compilation.
 
   With `rewards`, the same call also computes the intrinsic rewards, including
   those of behaviors, and the device stores all episodic memories. The features
@@ -90,7 +157,8 @@ class InferenceServer:
     self._state, self._rewards = self._core.init(
       np.append(epsilons, np.zeros(group_size)), seed
     )
-    self._start, self._step = grouped_core.jit_functions(self._core)
+    self._start, step = grouped_core.jit_functions(self._core)
+    self._step = _CompiledSteps(step, self._num_groups)
     self._params: Any = None
     self._changed = threading.Condition()
     self._requests: List[InferenceRequest] = []
@@ -188,6 +256,7 @@ class InferenceServer:
       for request in self._requests:
         request.answered.set()
       self._requests = []
+    self._step.close()
 
   def answer(self, requests: List[InferenceRequest]) -> None:
     """Answers at most one request of each group in one call.
@@ -203,7 +272,7 @@ class InferenceServer:
           request.stack,
           self._state,
         )
-    count = 1 << (len(requests) - 1).bit_length()
+    count = self._step.size(len(requests))
     padded = requests + requests[:1] * (count - len(requests))
     groups = np.full(count, self._num_groups, np.int32)
     groups[: len(requests)] = [request.group for request in requests]

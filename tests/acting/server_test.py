@@ -186,6 +186,7 @@ def test_a_server_selects_the_same_actions_as_the_actors(kind, rewards):
         next(between)()
         pause.wait()
       sizes.add(server.serve(0.05))
+  server.stop()
   assert next(between, None) is None and max(sizes) > 1
   expected, expected_statistics, expected_held, alphas = play_here(kind)
   steps = 0
@@ -221,17 +222,55 @@ def _request():
   )
 
 
-def _serve_r2d2():
+@pytest.fixture(name='served')
+def serve_r2d2():
+  """Returns an agent and its server, and stops the server."""
   agent = fakes.make_agent('r2d2')
   server = server_lib.InferenceServer(
     agent, epsilons=EPSILONS, seed=5, group_size=GROUP
   )
   server.update_variables(fakes.variables_of(agent))
-  return agent, server
+  yield agent, server
+  server.stop()
 
 
-def test_stopping_the_server_fails_pending_requests():
-  agent, server = _serve_r2d2()
+def test_calls_are_padded_only_until_smaller_sizes_are_compiled():
+  lowered, compiling = [], threading.Event()
+
+  class Step:
+    """A jitted function that records the sizes for which it is compiled."""
+
+    def lower(self, params, groups, newest, *_):
+      assert newest.shape[0] == GROUP * groups.shape[0]
+      lowered.append((params.shape, groups.shape[0], groups.dtype))
+      if len(lowered) > 1:
+        compiling.wait(5)
+      return self
+
+    def compile(self):
+      return lambda params, groups, *_: len(groups)
+
+  steps = server_lib._CompiledSteps(Step(), 3)
+
+  def call(size):
+    groups = np.zeros(size, np.int32)
+    newest = np.zeros((GROUP * size, 3, 3, 1), np.uint8)
+    return steps(np.zeros(5), groups, newest, (), (), ())
+
+  assert [steps.size(n) for n in (1, 2, 3)] == [4, 4, 4]
+  assert call(4) == 4
+  assert [steps.size(n) for n in (1, 2, 3)] == [4, 4, 4]
+  compiling.set()
+  while steps.size(1) > 1:
+    pass
+  assert [steps.size(n) for n in (1, 2, 3, 4)] == [1, 2, 4, 4]
+  assert [call(n) for n in (1, 2)] == [1, 2]
+  assert lowered == [((5,), n, np.int32) for n in (4, 2, 1)]
+  steps.close()
+
+
+def test_stopping_the_server_fails_pending_requests(served):
+  agent, server = served
   newest = np.zeros((GROUP, *agent.replay_shapes.frame), np.uint8)
   with concurrent.futures.ThreadPoolExecutor(1) as threads:
     waiting = threads.submit(server.act, 0, newest, _request(), None)
@@ -244,9 +283,9 @@ def test_stopping_the_server_fails_pending_requests():
     server.act(0, newest, _request(), None)
 
 
-def test_a_newer_request_of_a_group_replaces_the_older_one():
+def test_a_newer_request_of_a_group_replaces_the_older_one(served):
   """The group's actor has failed and restarted while the server was busy."""
-  agent, server = _serve_r2d2()
+  agent, server = served
   newest = np.zeros((GROUP, *agent.replay_shapes.frame), np.uint8)
   stack = np.zeros((GROUP, *agent.spec.observation_shape), np.uint8)
   with concurrent.futures.ThreadPoolExecutor(2) as threads:
@@ -262,8 +301,8 @@ def test_a_newer_request_of_a_group_replaces_the_older_one():
   assert action.shape == (GROUP,)
 
 
-def test_an_error_of_the_server_fails_pending_requests():
-  _, server = _serve_r2d2()
+def test_an_error_of_the_server_fails_pending_requests(served):
+  _, server = served
   wrong = np.zeros((GROUP, 3, 3, 1), np.uint8)
   with concurrent.futures.ThreadPoolExecutor(1) as threads:
     waiting = threads.submit(server.act, 0, wrong, _request(), None)
@@ -274,8 +313,8 @@ def test_an_error_of_the_server_fails_pending_requests():
       waiting.result(5)
 
 
-def test_requests_to_a_stopped_server_fail():
-  agent, server = _serve_r2d2()
+def test_requests_to_a_stopped_server_fail(served):
+  agent, server = served
   server.stop()
   courier_server = courier.Server()
   courier_server.Bind('act', server.act)
