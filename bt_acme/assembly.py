@@ -216,6 +216,7 @@ class Agent:
       frame=(height, width, self.spec.frame_channels),
       num_stacked=self.spec.num_stacked,
       lstm_size=self.config.network.lstm_size,
+      has_proposals=self.transfer is not None and self.transfer.kickstarts,
     )
 
   def actor_core(self, *, evaluation: bool = False) -> types.ActorCore:

@@ -32,6 +32,11 @@ def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
       agent.transfer is not None
       and agent.transfer.flight_recurrent_state == 'hold'
     ),
+    kickstarting=(
+      agent.transfer
+      if agent.transfer is not None and agent.transfer.kickstarts
+      else None
+    ),
     intrinsic=intrinsic,
     matmul_precision=agent.config.network.matmul_precision,
   )

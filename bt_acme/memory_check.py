@@ -190,7 +190,7 @@ def _batches(agent: assembly.Agent, num_devices: int = 1) -> MemoryRequirement:
     (replay.sequence_length + field.overlap(shapes))
     * math.prod(field.row_shape(shapes))
     * np.dtype(field.dtype).itemsize
-    for field in fields.FIELDS
+    for field in fields.stored(shapes)
   )
   return MemoryRequirement(
     _batch_settings(agent),

@@ -37,6 +37,8 @@ class Transition(NamedTuple):
       `bootstrap_truncations` is off.
     q_values: float32 [A'], the values of all choices from the actor's network;
       not stored.
+    proposal: int, the action that the behavior of the episode proposed, one of
+      A; `types.NO_ACTION` unless the loss uses it.
   """
 
   observation: np.ndarray
@@ -50,6 +52,7 @@ class Transition(NamedTuple):
   reward: float
   discount: float
   q_values: np.ndarray
+  proposal: int = types.NO_ACTION
 
 
 def to_plain(transition: Transition) -> Plain:

@@ -249,12 +249,16 @@ class VectorActor:
     self._action, self._extras = self._policy.receive()
     self._features = self._extras.pop('features', ())
     if self._agent.behaviors:
+      proposals = self._extras.pop('proposals')
       behavior_lib.check_proposals(
         self._agent.behaviors,
-        self._extras.pop('proposals'),
+        proposals,
         num_actions=self._agent.spec.num_actions,
         actor_step=self._turns,
       )
+      if self._agent.replay_shapes.has_proposals:
+        drawn = self._extras['flight_behavior']
+        self._extras['proposal'] = proposals[np.arange(self._num), drawn]
     self._turns += 1
     return self._action
 
@@ -335,6 +339,9 @@ class VectorActor:
       reward=self._reward[i],
       discount=self._discount(step, i),
       q_values=extras['q_values'][i],
+      proposal=extras['proposal'][i]
+      if 'proposal' in extras
+      else types.NO_ACTION,
     )
     final = None
     if step.is_last[i]:

@@ -113,7 +113,11 @@ def BTBuilder(
       f'behavior_roles={config.behavior_roles!r} needs an agents.R2D2Builder. '
       'Remove behavior_roles.'
     )
-  for name, own in (('flight_law', 'zeta'), ('choice_rule', 'greedy')):
+  for name, own in (
+    ('flight_law', 'zeta'),
+    ('choice_rule', 'greedy'),
+    ('kickstarting', 0.0),
+  ):
     if getattr(config, name) != own:
       raise ValueError(
         f'{name}={getattr(config, name)!r} needs the values of an '

@@ -94,7 +94,16 @@ class TransferConfig:
     behavior_draws: Unit for which a behavior is drawn: `flight` draws one for
       each flight, `episode` one for all flights of an episode, so that its
       score depends on one behavior; `auto` is `episode` with learned
-      priorities, else `flight`.
+      priorities or kickstarting, else `flight`.
+    kickstarting: Initial weight of a loss that moves the values of primitive
+      actions towards the action that the behavior of the episode proposes, at
+      each step (Schmitt et al. 2018; QDagger, Agarwal et al. 2022). One
+      behavior is drawn for each episode; without flights, it is the first one.
+      0 stores no proposals, as in the paper.
+    kickstarting_steps: Number of learner steps in which the weight of
+      kickstarting falls to 0, linearly.
+    kickstarting_temperature: Temperature of the policy that kickstarting
+      compares with the behavior, a softmax of the rescaled values.
     flight_recurrent_state: Treatment of the Q-network's recurrent state during
       a flight, in both actors and the learner: `advance` processes the steps of
       the flight; `hold` keeps the state from before the flight, which makes
@@ -161,6 +170,9 @@ class TransferConfig:
   behavior_draws: str = checks.setting(
     'auto', choices=('auto', 'flight', 'episode')
   )
+  kickstarting: float = checks.setting(0.0, minimum=0)
+  kickstarting_steps: int = checks.setting(10_000, minimum=1)
+  kickstarting_temperature: float = checks.setting(0.1, minimum=1e-6)
   flight_recurrent_state: str = checks.setting(
     'advance', choices=('advance', 'hold')
   )
@@ -183,6 +195,11 @@ class TransferConfig:
     return self.flights and self.flight_priorities == 'learned'
 
   @property
+  def kickstarts(self) -> bool:
+    """Whether the loss compares the agent with the behaviors."""
+    return self.kickstarting > 0
+
+  @property
   def priority_signals(self) -> Tuple[str, ...]:
     """The scores that determine the priorities, most important first."""
     return tuple(self.priority_signal.split('_then_'))
@@ -191,7 +208,7 @@ class TransferConfig:
   def draws_by_episode(self) -> bool:
     """Whether all flights of an episode belong to one behavior."""
     if self.behavior_draws == 'auto':
-      return self.learns_priorities
+      return self.learns_priorities or self.kickstarts
     return self.behavior_draws == 'episode'
 
   def roles(self, num_behaviors: int) -> Tuple[str, ...]:
@@ -226,9 +243,14 @@ class TransferConfig:
         f'unknown. Choose from {", ".join(_ROLES)}.',
       )
     checks.require(
-      self.flights or self.extra_action,
+      self.flights or self.extra_action or self.kickstarts,
       'flights=False and extra_action=False leave nothing to transfer. Enable '
       'one of them, or use the agent without behavior transfer (run_r2d2.py).',
+    )
+    checks.require(
+      not self.kickstarts or self.draws_by_episode,
+      f'kickstarting={self.kickstarting} needs one behavior for each episode. '
+      "Set behavior_draws='episode', or kickstarting=0.",
     )
     checks.require(
       self.extra_action or not self.extra_action_margin,

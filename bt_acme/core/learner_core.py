@@ -86,6 +86,7 @@ def make_learner_core(
   *,
   num_stacked: int,
   hold_flights: bool = False,
+  kickstarting: Optional[config_lib.TransferConfig] = None,
   intrinsic: Optional[Training] = None,
   matmul_precision: str = 'default',
 ) -> LearnerCore:
@@ -98,6 +99,8 @@ def make_learner_core(
       weights.
     num_stacked: S, the number of frames in an observation.
     hold_flights: whether the recurrent state stays unchanged during a flight.
+    kickstarting: the settings of `behavior_transfer.kickstarting`; None without
+      it.
     intrinsic: the training of the intrinsic reward's networks; None without an
       intrinsic reward.
     matmul_precision: `NetworkConfig.matmul_precision`.
@@ -113,6 +116,7 @@ def make_learner_core(
       learner=learner,
       replay=replay,
       hold_flights=hold_flights,
+      kickstarting=kickstarting,
     ),
     learning_rate=learner.learning_rate,
   )
@@ -187,7 +191,13 @@ def _step(
     learner,
     state.params,
     state.opt_state,
-    (state.target_params, batch, observations, probabilities),
+    (
+      state.target_params,
+      batch,
+      observations,
+      probabilities,
+      state.learner_steps,
+    ),
   )
   metrics['gradient_norm'] = optax.tree.norm(gradients)
   state = state._replace(

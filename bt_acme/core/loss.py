@@ -4,6 +4,7 @@
 
 δ is the TD error of a transition under its own label, δ' that of its duplicate
 (`behavior_transfer.relabelling`), and w is an importance weight, 1 by default.
+`behavior_transfer.kickstarting` can add a loss to each trained transition.
 Both networks first unroll the sequences (`burn_in`). The TD errors are computed
 from their Q-values (`targets`), with returns from rlax. The sum excludes the
 burn-in and padding.
@@ -22,6 +23,7 @@ from bt_acme import config as config_lib
 from bt_acme.core import arrays, burn_in, networks, types
 from bt_acme.core import priorities as priorities_lib
 from bt_acme.core import returns as returns_lib
+from bt_acme.core.behavior_transfer import kickstarting as kickstarting_lib
 
 
 def q_network_loss(
@@ -30,11 +32,13 @@ def q_network_loss(
   batch: types.SequenceBatch,
   observations: jax.Array,
   probabilities: jax.Array,
+  learner_steps: Any = 0,
   *,
   network: networks.QNetwork,
   learner: config_lib.LearnerConfig,
   replay: config_lib.ReplayConfig,
   hold_flights: bool = False,
+  kickstarting: Optional[config_lib.TransferConfig] = None,
 ) -> Tuple[jax.Array, Tuple[jax.Array, types.Metrics]]:
   """Computes the loss of one batch and the new priorities of its sequences.
 
@@ -45,12 +49,15 @@ def q_network_loss(
     observations: uint8 [T + 1, B, H, W, C * S], the batch's frames, stacked.
     probabilities: float32 [B], the probability with which replay sampled each
       sequence; used only with an `importance_sampling_exponent`.
+    learner_steps: int32 [], the number of earlier steps; used only with
+      kickstarting.
     network: the Q-network.
     learner: the learner's settings.
     replay: the replay settings, for the burn-in length and the priority
       weights.
     hold_flights: whether the recurrent state stays unchanged during a flight
       (`TransferConfig.flight_recurrent_state`).
+    kickstarting: the settings of kickstarting; None without it.
 
   Returns:
     The loss, float32 [], and (priorities float32 [B], metrics).
@@ -74,13 +81,28 @@ def q_network_loss(
     learner=learner,
     num_actions=network.num_actions,
   )
+  extra_loss = None
+  if kickstarting is not None:
+    extra_loss = kickstarting_lib.weighted_loss(
+      q_online[:-1, :, : network.num_actions],
+      batch.proposal,
+      learner_steps,
+      kickstarting,
+    )
   loss = masked_loss(
-    errors, probabilities, exponent=learner.importance_sampling_exponent
+    errors,
+    probabilities,
+    exponent=learner.importance_sampling_exponent,
+    extra_loss=extra_loss,
   )
   priorities = priorities_lib.sequence_priorities(
     jax.lax.stop_gradient(errors), max_weight=replay.max_priority_weight
   )
   metrics = _metrics(loss, errors, q_online, batch.reward)
+  if extra_loss is not None:
+    metrics['kickstarting_loss'] = arrays.masked_mean(
+      extra_loss, errors.trained
+    )
   return loss, (priorities, metrics)
 
 
@@ -154,7 +176,11 @@ def _each_sequence(
 
 
 def masked_loss(
-  errors: priorities_lib.TDErrors, probabilities: jax.Array, *, exponent: float
+  errors: priorities_lib.TDErrors,
+  probabilities: jax.Array,
+  *,
+  exponent: float,
+  extra_loss: Optional[jax.Array] = None,
 ) -> jax.Array:
   """Sums half the squared masked errors over time; averages over the batch.
 
@@ -164,6 +190,8 @@ def masked_loss(
       sequence.
     exponent: the exponent of the importance weights w = (p_min / p)^exponent; 0
       disables them.
+    extra_loss: float32 [T, B], a loss that is added to each trained transition;
+      None for none.
 
   Returns:
     float32 [].
@@ -173,6 +201,10 @@ def masked_loss(
     + jnp.where(errors.duplicated > 0, errors.duplicate, 0.0) ** 2,
     axis=0,
   )  # [B]
+  if extra_loss is not None:
+    per_sequence += jnp.sum(
+      jnp.where(errors.trained > 0, extra_loss, 0.0), axis=0
+    )
   if exponent:
     weights = (1.0 / probabilities) ** exponent
     per_sequence = per_sequence * weights / jnp.max(weights)

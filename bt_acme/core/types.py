@@ -99,6 +99,8 @@ class SequenceBatch(NamedTuple):
     discount: float32 [T, B], the environment's discount: 0 at termination, else
       1, including truncations.
     valid: float32 [T, B], 1 for a valid transition.
+    proposal: int32 [T, B], the action that the behavior of the episode
+      proposed; () unless the loss uses it (`TransferConfig.kickstarting`).
     recurrent_state: the LSTMState before row 0, float32 [B, hidden_size] each.
   """
 
@@ -112,4 +114,5 @@ class SequenceBatch(NamedTuple):
   reward: arrays.Array
   discount: arrays.Array
   valid: arrays.Array
+  proposal: arrays.Array
   recurrent_state: LSTMState

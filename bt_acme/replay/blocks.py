@@ -72,8 +72,8 @@ def empty_batch(
   batch_size: int,
 ) -> types.SequenceBatch:
   """Returns uninitialized arrays for B sequences, to be filled by a decoder."""
-  arrays: Dict[str, Any] = {}
-  for field in fields.FIELDS:
+  arrays: Dict[str, Any] = {fields.PROPOSAL.name: ()}
+  for field in fields.stored(shapes):
     rows = config.sequence_length + field.overlap(shapes)
     shape = (rows, batch_size, *field.row_shape(shapes))
     arrays[field.name] = np.empty(shape, field.dtype)
@@ -97,7 +97,7 @@ class BlockLayout:
     self._places: Dict[str, Tuple[slice, np.dtype, Tuple[int, ...]]] = {}
     # The widest types come first, so that all fields are aligned.
     for field in sorted(
-      fields.FIELDS, key=lambda field: -np.dtype(field.dtype).itemsize
+      fields.stored(shapes), key=lambda field: -np.dtype(field.dtype).itemsize
     ):
       dtype: np.dtype = np.dtype(field.dtype)
       rows = config.sequence_period + field.overlap(shapes)

@@ -11,18 +11,6 @@ from bt_acme.acting import transition as transition_lib
 from bt_acme.core import types
 from bt_acme.replay import blocks, fields
 
-# The fields of a transition that are buffered until its sequences are complete.
-# Observations and recurrent states are written to the block immediately.
-_BUFFERED = tuple(
-  name
-  for name in transition_lib.Transition._fields
-  if name not in ('observation', 'recurrent_state')
-)
-_buffered_fields = operator.itemgetter(
-  *(transition_lib.Transition._fields.index(name) for name in _BUFFERED)
-)
-_GIVEN = tuple(field for field in fields.FIELDS if field.given)
-
 
 class SequenceBuilder:
   """Converts the steps of one environment into blocks and sequences.
@@ -44,6 +32,18 @@ class SequenceBuilder:
     self._burn_in_length = config.burn_in_length
     self._blocks_per_sequence = config.blocks_per_sequence
     self._shapes = shapes
+    self._given = [field for field in fields.stored(shapes) if field.given]
+    # The fields of a transition that are buffered until its sequences are
+    # complete. Observations and recurrent states are written to the block
+    # immediately.
+    omitted = {'observation', 'recurrent_state'}
+    if not shapes.has_proposals:
+      omitted.add(fields.PROPOSAL.name)
+    names = transition_lib.Transition._fields
+    self._buffered = [name for name in names if name not in omitted]
+    self._buffered_fields = operator.itemgetter(
+      *(names.index(name) for name in self._buffered)
+    )
     layout = blocks.BlockLayout(config, shapes)
     self._data = np.zeros(layout.num_bytes, np.uint8)
     self._block = layout.views(self._data)
@@ -101,7 +101,7 @@ class SequenceBuilder:
       self._frames[: self._shapes.num_stacked] = self._unstack(observation)
       self._state[0], self._state[1] = transition.recurrent_state
     self._store_newest_frame(observation)
-    self._steps.append(_buffered_fields(transition))
+    self._steps.append(self._buffered_fields(transition))
     return finished
 
   def end_episode(
@@ -137,7 +137,9 @@ class SequenceBuilder:
     """Finishes the block with the observation after its last step."""
     self._store_newest_frame(observation)
     self._check_stack(observation)
-    columns = dict(zip(_BUFFERED, zip(*self._steps, strict=True), strict=True))
+    columns = dict(
+      zip(self._buffered, zip(*self._steps, strict=True), strict=True)
+    )
     self._fill(
       columns, {'prev_action': prev_action, 'prev_reward': prev_reward}
     )
@@ -175,7 +177,7 @@ class SequenceBuilder:
         field.
     """
     block, length = self._block, len(self._steps)
-    for field in _GIVEN:
+    for field in self._given:
       column, rows = columns[field.name], block[field.name]
       if field.rows is fields.Rows.SEEN:
         column = (*column, closing[field.name])

@@ -2,7 +2,7 @@
 
 `blocks`: 1 to K compressed blocks, which overlapping sequences share, and the
 recurrent state before the first block. Only this package can read them; their
-bytes are defined by `blocks.BlockLayout` and `fields.FIELDS`.
+bytes are defined by `blocks.BlockLayout` and `fields.stored`.
 
 `tensors`: the format that dm-acme's `SequenceAdder` writes for R2D2, so that
 any Acme learner can read it with `acme.datasets.make_reverb_dataset`. A
@@ -17,7 +17,8 @@ the observations of `acme.wrappers.ObservationActionRewardWrapper`:
   start_of_episode: bool [T + 1].
   extras: `core_state`, hk.LSTMState of float32 [1, lstm_size], before row 0;
     every other field of `types.SequenceBatch` under its own name, [T + 1]:
-    `choice` int32, `source` uint8, `probability` and `valid` float32.
+    `choice` int32, `source` uint8, `probability` and `valid` float32, and
+    `proposal` int32 if it is stored.
 
 Only the observation of row T is known. The rest of row T and all rows after the
 end of an episode are zeros. In this format, overlapping sequences share no
@@ -111,16 +112,18 @@ def _make_blocks(
   )
 
 
-def _to_step(batch: types.SequenceBatch, num_stacked: int) -> base.Step:
+def _to_step(
+  batch: types.SequenceBatch, shapes: fields.ReplayShapes
+) -> base.Step:
   """Returns the first sequence of a batch as plain tensors."""
   num_rows, frames = len(batch.valid) + 1, batch.frames[:, 0]
   stacks = np.concatenate(
-    [frames[i : i + num_rows] for i in range(num_stacked)], axis=-1
+    [frames[i : i + num_rows] for i in range(shapes.num_stacked)], axis=-1
   )
   # Stacks after the last observation would repeat its frames.
   stacks[int(batch.valid[:, 0].sum()) + 1 :] = 0
   scalars: Dict[str, np.ndarray] = {}
-  for field in fields.FIELDS:
+  for field in fields.stored(shapes):
     if field.rows is not fields.Rows.FRAMES:
       rows = getattr(batch, field.name)[:, 0]
       scalars[field.name] = np.zeros(num_rows, rows.dtype)
@@ -182,7 +185,7 @@ def _make_tensors(
 
   signature = tree.map_structure(
     lambda x: tf.TensorSpec(x.shape, x.dtype),
-    _to_step(empty(), shapes.num_stacked),
+    _to_step(empty(), shapes),
   )
 
   def make_encoder() -> Encoder:
@@ -197,7 +200,7 @@ def _make_tensors(
       if sequence is None:
         return None
       decoder.decode_into(*sequence, batch=batch, index=0)
-      writer.append(_to_step(batch, shapes.num_stacked))
+      writer.append(_to_step(batch, shapes))
       return tree.map_structure(lambda column: column[-1], writer.history)
 
     return encode

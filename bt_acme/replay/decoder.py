@@ -27,7 +27,7 @@ class SequenceDecoder:
     # of rows that the next block repeats.
     self._fields = [
       (field.name, block[field.name], field.overlap(shapes))
-      for field in fields.FIELDS
+      for field in fields.stored(shapes)
     ]
     self._decompressor = zstandard.ZstdDecompressor()
 

@@ -1,7 +1,7 @@
 """Definitions of the arrays that the replay stores for each step.
 
 The builder, the bytes of a block, the decoder, both codecs and the learner's
-batch are derived from `FIELDS`. To store an additional value for each step, add
+batch are derived from `stored`. To store an additional value for each step, add
 a line here, add the value to `bt_acme.acting.transition.Transition` and the
 array to `bt_acme.core.types.SequenceBatch`, and let the actor produce it.
 
@@ -21,11 +21,13 @@ class ReplayShapes(NamedTuple):
     frame: the shape (H, W, C) of a frame.
     num_stacked: S, the number of frames in an observation [H, W, C * S].
     lstm_size: the size of the stored recurrent state.
+    has_proposals: whether each step also has the proposal of a behavior.
   """
 
   frame: Tuple[int, int, int]
   num_stacked: int
   lstm_size: int
+  has_proposals: bool = False
 
 
 class Rows(enum.Enum):
@@ -78,3 +80,10 @@ FIELDS = (
   Field('valid', np.float32, given=False),
   Field('frames', np.uint8, Rows.FRAMES, given=False),
 )
+# Stored only for agents whose loss uses it (`behavior_transfer.kickstarting`).
+PROPOSAL = Field('proposal', np.int32)
+
+
+def stored(shapes: ReplayShapes) -> Tuple[Field, ...]:
+  """Returns the fields that a replay stores."""
+  return (*FIELDS, PROPOSAL) if shapes.has_proposals else FIELDS

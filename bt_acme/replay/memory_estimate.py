@@ -75,7 +75,7 @@ def _estimate_tensors(
   # A row has a whole stack, every other field, and `start_of_episode`.
   height, width, channels = shapes.frame
   row = height * width * channels * shapes.num_stacked + 1
-  for field in fields.FIELDS:
+  for field in fields.stored(shapes):
     if field.rows is not fields.Rows.FRAMES:
       row += np.dtype(field.dtype).itemsize
   sequence = (config.trace_length + 1) * row + 2 * 4 * shapes.lstm_size

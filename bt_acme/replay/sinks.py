@@ -150,7 +150,7 @@ class SequenceAdder:
         action=action,
         reward=reward,
         discount=extras.get('discount', next_timestep.discount),
-        **{name: extras[name] for name in _EXTRAS},
+        **{name: extras[name] for name in _EXTRAS if name in extras},
       )
     )
     self._observation = next_timestep.observation

@@ -213,7 +213,7 @@ def make_agent(kind, folder=None, **groups):
   """
   kind, _, settings = kind.partition(':')
   changes = {
-    name: {'True': True, 'False': False}.get(value, value)
+    name: {'True': True, 'False': False, '0.5': 0.5}.get(value, value)
     for name, _, value in (s.partition('=') for s in settings.split(',') if s)
   }
   if kind == 'r2d2':

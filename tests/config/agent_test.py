@@ -89,6 +89,13 @@ def test_help_is_complete_and_names_every_choice(group, field):
       {'flights': False, 'flight_priorities': 'learned'},
       "flight_priorities='learned' needs flights",
     ),
+    (
+      config.TransferConfig,
+      {'kickstarting': 0.5, 'behavior_draws': 'flight'},
+      'kickstarting=0.5 needs one behavior for each episode. Set behavior_dr',
+    ),
+    (config.TransferConfig, {'kickstarting': -0.1}, 'must not be negative'),
+    (config.TransferConfig, {'kickstarting_steps': 0}, 'steps=0 must be at'),
     (config.TransferConfig, {'behavior_roles': 'fly,x'}, "role 'x' is unknown"),
     (config.TransferConfig, {'max_flight_length': 0}, '=0 must lie in'),
     (config.TransferConfig, {'max_flight_length': 10**7 + 1}, 'must lie in'),

@@ -183,6 +183,7 @@ def batch(
     reward=normal(*steps),
     discount=(rng.uniform(size=steps) < 0.9).astype(np.float32),
     valid=(np.arange(length)[:, None] < real).astype(np.float32),
+    proposal=(),
     recurrent_state=types.LSTMState(
       normal(batch_size, hidden), normal(batch_size, hidden)
     ),

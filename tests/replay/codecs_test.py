@@ -30,11 +30,17 @@ def collect(sampler, wanted, num_batches=100):
 
 
 @pytest.mark.parametrize('codec', ('blocks', 'tensors'))
-@pytest.mark.parametrize('num_stacked, channels', ((4, 1), (1, 3), (2, 3)))
+@pytest.mark.parametrize(
+  'num_stacked, channels, has_proposals',
+  ((4, 1, False), (1, 3, True), (2, 3, False)),
+)
 def test_every_sequence_arrives_as_from_a_replay_in_this_process(
-  make_replay, num_stacked, channels, codec
+  make_replay, num_stacked, channels, has_proposals, codec
 ):
-  replay = make_replay(episodes.make_shapes(num_stacked, channels), codec=codec)
+  shapes = episodes.make_shapes(
+    num_stacked, channels, has_proposals=has_proposals
+  )
+  replay = make_replay(shapes, codec=codec)
   in_process = in_process_replay.InProcessReplay(
     replay.config, replay.shapes, seed=0
   )
@@ -65,6 +71,8 @@ def test_every_sequence_arrives_as_from_a_replay_in_this_process(
   for index, marker in enumerate(sample.recurrent_state.hidden[:, 0]):
     batch, other = found[float(marker)]
     for name in types.SequenceBatch._fields[:-1]:
+      if name == 'proposal' and not has_proposals:
+        continue
       np.testing.assert_array_equal(
         getattr(sample, name)[:, index], getattr(batch, name)[:, other]
       )

@@ -26,8 +26,12 @@ def make_config(**changes) -> config_lib.ReplayConfig:
   return config_lib.ReplayConfig(**{**settings, **changes})
 
 
-def make_shapes(num_stacked=4, channels=1, lstm_size=3) -> fields.ReplayShapes:
-  return fields.ReplayShapes((5, 6, channels), num_stacked, lstm_size)
+def make_shapes(
+  num_stacked=4, channels=1, lstm_size=3, has_proposals=False
+) -> fields.ReplayShapes:
+  return fields.ReplayShapes(
+    (5, 6, channels), num_stacked, lstm_size, has_proposals
+  )
 
 
 class Episode(NamedTuple):
@@ -70,6 +74,7 @@ def make_episode(
         reward=reward,
         discount=0.0 if is_last and not truncated else 1.0,
         q_values=rng.normal(size=19).astype(np.float32),
+        proposal=t % 18,
       )
     )
     prev_action, prev_reward = action, reward
@@ -113,6 +118,8 @@ def assert_is_sequence(
     assert batch.reward[t, index] == np.float32(step.reward)
     assert batch.discount[t, index] == step.discount
     assert batch.valid[t, index] == 1
+    if shapes.has_proposals:
+      assert batch.proposal[t, index] == step.proposal
   num_steps = len(steps)
   end = start + num_steps
   ends = end == len(episode.steps)
@@ -125,6 +132,8 @@ def assert_is_sequence(
     assert not getattr(batch, name)[num_steps:, index].any()
   for name in ('discount', 'valid'):
     assert not getattr(batch, name)[num_steps:, index].any()
+  if shapes.has_proposals:
+    assert not batch.proposal[num_steps:, index].any()
   state = steps[0].recurrent_state
   np.testing.assert_array_equal(
     batch.recurrent_state.hidden[index], state.hidden

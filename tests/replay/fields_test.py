@@ -10,7 +10,8 @@ from tests.replay import episodes
 
 
 def test_batch_holds_every_field_and_the_recurrent_state():
-  names = [field.name for field in fields.FIELDS]
+  shapes = episodes.make_shapes(has_proposals=True)
+  names = [field.name for field in fields.stored(shapes)]
   assert len(names) == len(set(names))
   assert {*names, 'recurrent_state'} == set(types.SequenceBatch._fields)
 
@@ -40,6 +41,7 @@ def test_batch_has_the_shapes_of_its_docstring(num_stacked, channels):
     'discount': (np.float32, (length, size)),
     'valid': (np.float32, (length, size)),
   }
+  assert batch.proposal == ()
   for name, (dtype, shape) in expected.items():
     array = getattr(batch, name)
     assert (array.dtype, array.shape) == (dtype, shape), name

@@ -400,7 +400,7 @@ def read_all(folder, agent):
     ('ngu', 'actor'),
     ('ngu:reward_observation=next', 'actor'),
     ('bt', 'actor'),
-    ('bt:flight_priorities=learned', 'actor'),
+    ('bt:flight_priorities=learned,kickstarting=0.5', 'actor'),
   ],
 )
 def test_a_run_that_is_stopped_ends_like_a_run_that_is_not(

@@ -1,0 +1,76 @@
+"""Tests that actors record the proposals of the behavior of each episode."""
+
+import dataclasses
+
+import pytest
+
+from bt_acme import behaviors
+from bt_acme.acting import vector_actor
+from bt_acme.core import types
+from bt_acme.environments import vector
+from tests.acting import runs
+from tests.agents import fakes
+
+pytestmark = pytest.mark.usefixtures('shared_functions')
+
+
+def _play(kind, transferred):
+  """Returns the transitions of each environment."""
+  agent = dataclasses.replace(fakes.make_agent(kind), behaviors=transferred)
+  sinks = [runs.Recorder() for _ in range(runs.N)]
+  actor = vector_actor.VectorActor(
+    agent, epsilons=[0.3] * runs.N, seed=2, sinks=sinks
+  )
+  actor.update_variables(fakes.variables_of(agent))
+  environment = vector.VectorEnvironment(
+    [fakes.MarkedEnvironment(i) for i in range(runs.N)]
+  )
+  step = environment.reset()
+  for _ in range(60):
+    step = environment.step(actor.select_actions(step))
+    actor.observe(step)
+  return [sink.transitions for sink in sinks]
+
+
+def _proposed(transition):
+  """Returns the action that the scripted behavior proposes."""
+  return fakes.scripted()(transition.observation, None, None)
+
+
+def test_each_step_has_the_proposal_of_the_behavior_of_the_episode():
+  constant = fakes.Proposing(1)
+  scripted = behaviors.FromCallable(fakes.scripted)
+  drawn = set()
+  for transitions in _play('bt:kickstarting=0.5', (scripted, constant)):
+    by_episode = {}
+    for x in transitions:
+      episode = int(fakes.marks(x.observation[..., -1:])[1])
+      by_episode.setdefault(episode, []).append(x)
+      if x.source == types.FLIGHT:
+        assert x.proposal == x.action
+    for steps in by_episode.values():
+      proposals = [x.proposal for x in steps]
+      candidates = ([_proposed(x) for x in steps], [1] * len(steps))
+      matches = [k for k in (0, 1) if proposals == candidates[k]]
+      assert matches
+      if len(matches) == 1:
+        drawn.add(*matches)
+  assert drawn == {0, 1}
+
+
+def test_without_flights_the_first_behavior_proposes():
+  settings = 'flights=False,extra_action=False,kickstarting=0.5'
+  scripted = behaviors.FromCallable(fakes.scripted)
+  own = 0
+  for transitions in _play(f'bt:{settings}', (scripted, fakes.Proposing(1))):
+    for x in transitions:
+      assert x.source == types.OWN
+      assert x.proposal == _proposed(x)
+      own += int(x.action != x.proposal)
+  assert own > 10
+
+
+def test_without_kickstarting_there_are_no_proposals():
+  scripted = behaviors.FromCallable(fakes.scripted)
+  for transitions in _play('bt', (scripted,)):
+    assert all(x.proposal == types.NO_ACTION for x in transitions)

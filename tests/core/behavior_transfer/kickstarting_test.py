@@ -1,0 +1,208 @@
+"""Tests kickstarting: values, extremes, its part of the loss, its effect."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bt_acme import config as config_lib
+from bt_acme.core import learner_core, networks, types
+from bt_acme.core import loss as loss_lib
+from bt_acme.core.behavior_transfer import kickstarting
+from tests.core import toys
+from tests.reference import kickstarting as reference
+
+_ACTIONS, _LENGTH, _BATCH = 3, 6, 4
+
+
+@pytest.mark.parametrize('scale', [0.0, 1e-6, 1.0, 1e4])
+@pytest.mark.parametrize('temperature', [1e-6, 0.1, 1.0, 1e6])
+@pytest.mark.parametrize('num_actions', [1, 2, 5])
+def test_cross_entropy_matches_the_reference(scale, temperature, num_actions):
+  rng = np.random.default_rng(num_actions)
+  shape = (_LENGTH, _BATCH, num_actions)
+  q_values = np.float32(scale * rng.normal(size=shape))
+  proposal = rng.integers(0, num_actions, shape[:2]).astype(np.int32)
+  compute = functools.partial(
+    kickstarting.cross_entropy, temperature=temperature
+  )
+  actual = compute(jnp.asarray(q_values), jnp.asarray(proposal))
+  assert actual.shape == shape[:2] and actual.dtype == jnp.float32
+  expected = [
+    reference.cross_entropy(
+      np.float64(q).tolist(), int(b), temperature=temperature
+    )
+    for q, b in zip(
+      q_values.reshape(-1, num_actions), proposal.ravel(), strict=True
+    )
+  ]
+  rounding = 1e-6 * max(1, scale / temperature)
+  np.testing.assert_allclose(
+    actual, np.reshape(expected, shape[:2]), rtol=1e-5, atol=rounding
+  )
+  assert (np.asarray(actual) >= 0).all()
+  np.testing.assert_allclose(
+    jax.jit(compute)(q_values, proposal), actual, rtol=1e-6, atol=rounding
+  )
+  gradient = jax.grad(lambda q: compute(q, proposal).sum())(q_values)
+  assert np.isfinite(gradient).all()
+  # A shift of all values changes nothing; the proposed value never falls.
+  largest = np.abs(gradient).max()
+  np.testing.assert_allclose(gradient.sum(axis=-1), 0, atol=1e-5 * largest)
+  proposed = np.take_along_axis(gradient, proposal[..., None], axis=-1)
+  assert (proposed <= 0).all()
+
+
+@pytest.mark.parametrize('steps', [0, 1, 50, 99, 100, 101, 2**31 - 1])
+@pytest.mark.parametrize('initial', [0.0, 0.5, 1e30])
+def test_the_weight_falls_to_zero(steps, initial):
+  settings = {'initial': initial, 'num_steps': 100}
+  actual = kickstarting.weight(jnp.int32(steps), **settings)
+  assert actual.shape == () and actual.dtype == jnp.float32
+  expected = reference.weight(steps, **settings)
+  np.testing.assert_allclose(actual, expected, rtol=1e-5)
+  if steps >= 100:
+    assert actual == 0
+
+
+def _network(num_extra):
+  return networks.make_q_network(
+    config_lib.NetworkConfig(torso_size=8, lstm_size=8, head_size=8),
+    (4, 4, 1),
+    _ACTIONS,
+    num_extra,
+  )
+
+
+def _batch(real=None):
+  batch = toys.batch(
+    _LENGTH,
+    _BATCH,
+    num_actions=_ACTIONS,
+    num_extra=2,
+    num_stacked=1,
+    shape=(4, 4, 1),
+    hidden=8,
+    real=real,
+  )
+  proposal = np.random.default_rng(1).integers(0, _ACTIONS, (_LENGTH, _BATCH))
+  return batch._replace(proposal=proposal.astype(np.int32))
+
+
+def _core(transfer, **learner):
+  return learner_core.make_learner_core(
+    _network(num_extra=2),
+    config_lib.LearnerConfig(batch_size=_BATCH, **learner),
+    toys.replay_config(_LENGTH, 2),
+    num_stacked=1,
+    kickstarting=transfer,
+  )
+
+
+def _losses(transfer, batch, learner_steps=0, **learner):
+  """Returns the loss, its gradient and its metrics."""
+  network = _network(num_extra=2)
+  params = network.init(jax.random.key(0))
+  loss_fn = functools.partial(
+    loss_lib.q_network_loss,
+    network=network,
+    learner=config_lib.LearnerConfig(batch_size=_BATCH, **learner),
+    replay=toys.replay_config(_LENGTH, 2),
+    kickstarting=transfer,
+  )
+  (loss, (priorities, metrics)), gradient = jax.jit(
+    jax.value_and_grad(loss_fn, has_aux=True)
+  )(
+    params,
+    network.init(jax.random.key(1)),
+    batch,
+    batch.frames,
+    np.linspace(0.1, 1, _BATCH, dtype=np.float32),
+    learner_steps,
+  )
+  return loss, priorities, gradient, metrics
+
+
+_TRANSFER = config_lib.TransferConfig(
+  kickstarting=0.5, kickstarting_steps=10, kickstarting_temperature=0.2
+)
+
+
+def test_the_loss_adds_the_cross_entropy_of_trained_steps():
+  batch = _batch(real=[_LENGTH, _LENGTH, 4, 1])
+  without, priorities, _, metrics = _losses(None, batch)
+  assert 'kickstarting_loss' not in metrics
+  loss, same_priorities, _, metrics = _losses(_TRANSFER, batch, 4)
+  np.testing.assert_array_equal(priorities, same_priorities)
+  network = _network(num_extra=2)
+  (q_values, _) = network.unroll_all(
+    [network.init(jax.random.key(0))],
+    batch.frames,
+    batch.prev_action,
+    batch.prev_reward,
+    [batch.recurrent_state],
+  )[0]
+  total = count = 0.0
+  for column in range(_BATCH):
+    starts = batch.prev_action[0, column] == types.NO_ACTION
+    for t in range(0 if starts else 2, _LENGTH):  # After the burn-in.
+      if batch.valid[t, column]:
+        count += 1
+        total += reference.cross_entropy(
+          np.float64(q_values[t, column, :_ACTIONS]).tolist(),
+          int(batch.proposal[t, column]),
+          temperature=0.2,
+        )
+  assert count > 8
+  np.testing.assert_allclose(loss, without + 0.3 * total / _BATCH, rtol=1e-5)
+  np.testing.assert_allclose(
+    metrics['kickstarting_loss'], 0.3 * total / count, rtol=1e-5
+  )
+
+
+def test_after_its_steps_the_gradient_is_that_without_it():
+  batch = _batch()
+  _, _, expected, _ = _losses(None, batch, importance_sampling_exponent=0.5)
+  _, _, actual, metrics = _losses(
+    _TRANSFER, batch, 10, importance_sampling_exponent=0.5
+  )
+  jax.tree.map(
+    functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-7),
+    actual,
+    expected,
+  )
+  assert metrics['kickstarting_loss'] == 0
+
+
+def test_values_of_extra_actions_are_not_distilled():
+  _, _, gradient, _ = _losses(_TRANSFER, _batch(real=[0] * _BATCH))
+  assert all(not x.any() for x in jax.tree.leaves(gradient))
+
+
+@pytest.mark.parametrize('initial', [0.0, 1.0])
+def test_the_learner_imitates_the_proposals(initial):
+  transfer = None
+  if initial:
+    transfer = config_lib.TransferConfig(kickstarting=initial)
+  core = _core(transfer, learning_rate=3e-3)
+  batch = _batch()
+  # The behavior repeats the previous action.
+  proposal = np.maximum(batch.prev_action[:-1], 0)
+  batch = batch._replace(proposal=proposal)
+  state, step = core.init(jax.random.key(0)), jax.jit(core.step)
+  with jax.numpy_dtype_promotion('standard'):  # For optax.
+    for _ in range(200):
+      state, _, _ = step(state, batch, np.ones(_BATCH, np.float32))
+  network = _network(num_extra=2)
+  (q_values, _) = network.unroll_all(
+    [state.params],
+    batch.frames,
+    batch.prev_action,
+    batch.prev_reward,
+    [batch.recurrent_state],
+  )[0]
+  greedy = np.argmax(q_values[2:-1, :, :_ACTIONS], axis=-1)
+  share = np.mean(greedy == proposal[2:])
+  assert share == 1 if initial else share < 0.9
