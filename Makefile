@@ -19,8 +19,7 @@ CORE_TESTS := tests/core tests/accelerators_test.py tests/layering_test.py tests
   tests/evaluation/intervals_test.py \
   tests/runtime/engines/in_process_test.py::test_the_files_of_a_run \
   $(addprefix tests/api/api_test.py::test_,results_of_a_run plots video) \
-  tests/launch/in_process_test.py::test_ctrl_c_saves_and_the_same_command_resumes \
-  tests/notebooks_test.py
+  tests/launch/in_process_test.py::test_ctrl_c_saves_and_the_same_command_resumes
 # Tests with the packages of Colab: only the notebooks.
 COLAB_TESTS := tests/notebooks_test.py
 

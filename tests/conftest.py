@@ -31,6 +31,9 @@ os.environ.setdefault('JAX_COMPILATION_CACHE_DIR', str(_CACHE))
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0.1')
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES', '-1')
 
+# JAX creates many objects while it traces a function, so with the default
+# thresholds, garbage collection takes a tenth of the tests' time.
+gc.set_threshold(20_000, 10, 10)
 
 # These tests start programs and mostly wait for them. They run first, so that
 # the longest of them does not occupy a single worker at the end.
@@ -120,12 +123,9 @@ def bound_memory():
   _memory_bound = max(_memory_bound, _resident_bytes() + _MEMORY_STEP)
 
 
-@pytest.fixture(name='shared_functions', scope='module')
+@pytest.fixture(name='shared_functions', scope='session')
 def share_compiled_functions():
-  """Compiles the functions of an agent once for all tests of a module.
-
-  Later modules do not use these functions, so keeping them would waste memory.
-  """
+  """Compiles the functions of an agent once for the tests of a process."""
   # JAX reads the settings above when it is imported.
   from tests import sharing
 

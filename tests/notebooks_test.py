@@ -19,8 +19,8 @@ import traitlets.config
 ROOT = pathlib.Path(__file__).parents[1]
 NOTEBOOKS = {path.stem: path for path in (ROOT / 'notebooks').glob('*.py')}
 HAS_STACK = importlib.util.find_spec('acme') is not None
-# Only this notebook needs dm-acme. The others run wherever JAX does, and are
-# executed with the newest packages and with those of Colab.
+# Only this notebook needs dm-acme. The others run wherever JAX does, and
+# `make test` executes them with the packages of Colab.
 NEEDS_STACK = {'bring_your_own_agent'}
 HERE = sorted(NEEDS_STACK if HAS_STACK else set(NOTEBOOKS) - NEEDS_STACK)
 

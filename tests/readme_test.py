@@ -21,7 +21,7 @@ import pytest
 pytest.importorskip('reverb', reason='needs the full environment')
 
 from bt_acme.config import names, presets
-from bt_acme.environments import registry
+from tests import small
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = [
@@ -32,15 +32,6 @@ PAGES = [
     if '_build' not in path.parts
   ),
 ]
-_SMALL = {
-  **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 8),
-  **{'trace_length': 8, 'sequence_period': 4, 'batch_size': 4},
-  **{
-    'min_replay_size': 40,
-    'evaluation_episodes': 1,
-    'samples_per_insert': 1.0,
-  },
-}
 
 
 class Block(NamedTuple):
@@ -93,20 +84,10 @@ def _pages_with(language):
   ]
 
 
-@pytest.fixture(name='small')
-def make_runs_small(monkeypatch):
-  """Makes the preset for MiniGrid tiny."""
-  preset = presets.PRESETS['minigrid']
-  small = preset._replace(settings={**preset.settings, **_SMALL})
-  monkeypatch.setattr(
-    presets, 'PRESETS', {**presets.PRESETS, 'minigrid': small}
-  )
-  # What an example registers is forgotten again.
-  monkeypatch.setattr(registry, '_registered', dict(registry._registered))
-
-
 @pytest.mark.parametrize('path', _pages_with('python'))
-def test_python_runs(path, small, tmp_path, monkeypatch, capsys):
+@pytest.mark.usefixtures('shared_functions')
+def test_python_runs(path, tmp_path, monkeypatch, capsys):
+  small.make_runs_small(monkeypatch)
   monkeypatch.chdir(tmp_path)
   # Acme's default loggers write into the home directory.
   monkeypatch.setenv('HOME', str(tmp_path))

@@ -11,7 +11,7 @@ import functools
 from bt_acme import learner_assembly
 from bt_acme.acting import batched_core, grouped_core
 
-_SIZE = 8  # The number of cached agents, which limits memory.
+_SIZE = 16  # The number of cached agents, which limits memory.
 
 
 def share_compiled_functions(monkeypatch):

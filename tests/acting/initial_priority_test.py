@@ -8,6 +8,8 @@ from bt_acme.core import types
 from tests.acting import new_sequences, runs
 from tests.agents import fakes
 
+pytestmark = pytest.mark.usefixtures('shared_functions')
+
 
 def changed(agent, **groups):
   """Returns the agent with settings replaced, given by group."""

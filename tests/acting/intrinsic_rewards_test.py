@@ -14,6 +14,8 @@ from tests.acting import runs
 from tests.agents import fakes
 from tests.reference import intrinsic as reference
 
+pytestmark = pytest.mark.usefixtures('shared_functions')
+
 
 def assert_rewards_match_reference(agent, variables, recorder):
   """Checks the rewards of all finished episodes of a recorder."""

@@ -17,6 +17,8 @@ from tests.reference import intrinsic as reference
 from tests.reference import losses, returns
 from tests.reference import network as network_reference
 
+pytestmark = pytest.mark.usefixtures('shared_functions')
+
 KINDS = ('r2d2', 'ngu', 'bt')
 # Combinations of behavior transfer and rewards.
 VARIANTS = (

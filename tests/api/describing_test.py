@@ -15,6 +15,7 @@ _SMALL = {
   **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 8),
   **{'trace_length': 8, 'sequence_period': 4, 'batch_size': 4},
   **{'min_replay_size': 10, 'evaluation_episodes': 1},
+  'samples_per_insert': 1.0,
 }
 
 

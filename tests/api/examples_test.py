@@ -1,8 +1,9 @@
-"""Runs the examples in the docstrings of the public names as written.
+"""Runs the examples in the docstrings of the public names.
 
-The examples of methods continue the example of their class. An example that
-starts with the comment `# Takes about ...` is too long to run here; the tests
-of the documentation run the same calls with small budgets.
+They run as written, except that networks are small. The examples of methods
+continue the example of their class. An example that starts with the comment
+`# Takes about ...` is too long to run here; the tests of the documentation run
+the same calls with small budgets.
 """
 
 import importlib
@@ -13,7 +14,9 @@ import textwrap
 import pytest
 
 import bt_acme
-from bt_acme.environments import registry
+from tests import small
+
+pytestmark = pytest.mark.usefixtures('shared_functions')
 
 _MODULES = ('', '.agents', '.behaviors', '.config', '.environments')
 _MODULES = (*_MODULES, '.evaluation', '.plots', '.video')
@@ -50,7 +53,7 @@ def test_examples_run(module, tmp_path, monkeypatch):
   if module == '.agents':
     pytest.importorskip('reverb', reason='needs the full environment')
   monkeypatch.chdir(tmp_path)
-  monkeypatch.setattr(registry, '_registered', {})
+  small.make_runs_small(monkeypatch)
   for documented in _public(module):
     examples = _examples(documented)
     assert examples, f'{documented} has no example.'

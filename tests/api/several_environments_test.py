@@ -13,7 +13,9 @@ def test_rows_are_split_by_environment():
   run = bt_acme.train(
     ','.join(names),
     max_actor_steps=600,
+    **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 8),
     min_replay_size=10,
+    samples_per_insert=4.0,
     num_environments=3,
     evaluation_period=600,
     evaluation_episodes=4,

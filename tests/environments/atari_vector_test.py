@@ -56,11 +56,11 @@ def test_all_settings_of_ale_py_are_explicit(monkeypatch):
 
 @pytest.mark.parametrize('game', ['breakout', 'montezuma_revenge'])
 def test_games_are_independent(game):
-  seeds = list(range(100, 116))
+  seeds = list(range(100, 106))
   together = atari_vector.AtariVector(game, seeds, max_frames=600)
   alone = {
     i: atari_vector.AtariVector(game, [seeds[i]], max_frames=600)
-    for i in (0, 7, 15)
+    for i in (0, 2, 5)
   }
   step = together.reset()
   singles = {i: games.reset() for i, games in alone.items()}
@@ -71,7 +71,7 @@ def test_games_are_independent(game):
       for one, all_of_them in zip(single, step, strict=True):
         np.testing.assert_array_equal(one[0], all_of_them[i])
       ends += single.is_last[0]
-    actions = rng.integers(18, size=16)
+    actions = rng.integers(18, size=6)
     step = together.step(actions)
     singles = {i: alone[i].step(actions[i : i + 1]) for i in alone}
   assert ends > 3

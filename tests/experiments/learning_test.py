@@ -16,13 +16,15 @@ TINY = {
   'samples_per_insert': 1.0,
   'min_replay_size': 4,
 }
+FEW = 8  # Episodes of an evaluation.
 ENV = 'MiniGrid-Empty-5x5-v0'
-EXPLORER = claims.Run('NGU', 'ngu', f'{ENV}:no_goal', 800, settings=TINY)
+EXPLORER = claims.Run(
+  'NGU', 'ngu', f'{ENV}:no_goal', 800, settings=TINY, episodes=FEW
+)
+_TRANSFERS = {'behavior': EXPLORER, 'episodes': FEW}
 ARMS = (
-  claims.Run('random', 'random', ENV, behavior=EXPLORER),
-  claims.Run(
-    'BT', 'bt', ENV, 400, settings=TINY, behavior=EXPLORER, init='partial'
-  ),
+  claims.Run('random', 'random', ENV, **_TRANSFERS),
+  claims.Run('BT', 'bt', ENV, 400, settings=TINY, init='partial', **_TRANSFERS),
 )
 TABLE = claims.Table(
   'transfer', ENV, ARMS, ('solved', 'seeds', 'each', 'return')
