@@ -236,7 +236,8 @@ def test_a_learner_on_four_devices_matches_one_on_a_single_device():
     env={
       **os.environ,
       'XLA_FLAGS': '--xla_force_host_platform_device_count=4'
-      ' --xla_backend_optimization_level=0',
+      ' --xla_backend_optimization_level=0'
+      ' --xla_cpu_parallel_codegen_split_count=1',
     },
     capture_output=True,
     text=True,

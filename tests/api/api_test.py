@@ -92,7 +92,7 @@ def test_a_run_describes_itself(bt):
 
 
 def test_a_temporary_workdir_is_deleted_with_the_run():
-  run = bt_acme.train('Chain-5', **TINY)
+  run = bt_acme.train(ENVIRONMENT, **TINY)
   folder = run.workdir
   assert folder.is_dir()
   del run
@@ -203,8 +203,9 @@ def test_a_bank_grows(bt, behavior, tmp_path):
       bank.add(behavior, name)
   assert not list(bank.folder.glob('.*'))
   assert '.unfinished' not in card
+  other = bt_acme.train('Chain-5', callbacks=[lambda values: True], **TINY)
   with pytest.raises(ValueError, match='expects actions 7'):
-    bank.add(bt_acme.train('Chain-5', **TINY), 'three')
+    bank.add(other, 'three')
   assert bank.names() == ['one', 'two']
 
 
@@ -278,6 +279,14 @@ def test_continual_learning_stops_after_an_interrupted_evaluation(
   assert bank.names() == []
 
 
+@pytest.fixture(name='first_task', scope='module')
+def learn_first_task(behavior, tmp_path_factory):
+  """Returns the directory of a bank that contains the first task."""
+  bank = bt_acme.Bank(tmp_path_factory.mktemp('first') / 'bank')
+  bank.add(behavior, '01-minigrid-empty-5x5-v0-fixed-1')
+  return bank.folder
+
+
 @pytest.mark.parametrize(
   ('changes', 'message'),
   [
@@ -294,11 +303,10 @@ def test_continual_learning_stops_after_an_interrupted_evaluation(
   ],
 )
 def test_continual_learning_refuses_before_it_starts(
-  changes, message, behavior, tmp_path, monkeypatch
+  changes, message, first_task, tmp_path, monkeypatch
 ):
   monkeypatch.chdir(tmp_path)
-  bank = bt_acme.Bank('bank')
-  bank.add(behavior, '01-minigrid-empty-5x5-v0-fixed-1')
+  shutil.copytree(first_task, 'bank')
   settings = {
     'tasks': [ENVIRONMENT, f'{ENVIRONMENT}:fixed=1'],
     'workdir': 'runs',
@@ -306,7 +314,7 @@ def test_continual_learning_refuses_before_it_starts(
     **changes,
   }
   with pytest.raises(ValueError, match=message):
-    bt_acme.continual(bank=bank, **settings)
+    bt_acme.continual(bank='bank', **settings)
   assert sorted(os.listdir()) == ['bank']
 
 
@@ -379,11 +387,11 @@ def test_video(bt, tmp_path):
 
 def test_register_dm_env_environment():
   def make(seed):
-    return environments.make('Chain-7', seed=seed)
+    return environments.make(ENVIRONMENT, seed=seed)
 
-  bt_acme.register_environment('own-chain', make)
-  run = bt_acme.train('own-chain', **TINY)
-  assert run.agent.spec.name == 'own-chain'
+  bt_acme.register_environment('own-grid', make)
+  run = bt_acme.train('own-grid', **TINY)
+  assert run.agent.spec.name == 'own-grid'
 
 
 class _Lights(gymnasium.Env):

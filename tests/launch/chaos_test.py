@@ -1,4 +1,8 @@
-"""A short version of `make chaos`: a random fault from a printed seed."""
+"""A short version of `make chaos`.
+
+`tests/simulation` plays thousands of faults; tests of the engines cover real
+processes that are killed, restarted or left behind.
+"""
 
 import random
 
@@ -9,6 +13,7 @@ pytest.importorskip('launchpad', reason='needs the full environment')
 from tests.launch import chaos
 
 
+@pytest.mark.slow
 def test_a_run_survives_a_random_fault_and_reaches_its_budget(tmp_path):
   seed = random.SystemRandom().randrange(1 << 32)
   # A suspended node is only noticed after a minute.

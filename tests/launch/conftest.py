@@ -5,22 +5,9 @@ import pytest
 from tests.launch import scripts
 
 
-@pytest.fixture(name='compiled', scope='session', autouse=True)
-def share_compiled_functions(tmp_path_factory):
-  """Makes all processes share a compilation cache."""
-  folder = tmp_path_factory.mktemp('compiled')
-  for name, value in (
-    ('JAX_COMPILATION_CACHE_DIR', folder),
-    ('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', 0),
-    ('JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES', -1),
-  ):
-    scripts.ENVIRONMENT.setdefault(name, str(value))
-
-
 @pytest.fixture(name='server', scope='session')
-def start_server(compiled):
+def start_server():
   """Returns a server that runs scripts with all imports done."""
-  del compiled
   server = scripts.Server()
   yield server
   server.close()

@@ -111,6 +111,14 @@ from tests.launch import scripts
     ),
     ('run_r2d2', ['--init=half'], "init='half' is unknown"),
     ('run_r2d2', ['--init=partial'], "no effect with init_from=''"),
+    *(
+      (
+        'run_r2d2',
+        ['--lp_launch_type=in_process', argument],
+        'applies to separate nodes, but lp_launch_type=',
+      )
+      for argument in ('--inference=server', '--replay_port=8000')
+    ),
   ],
 )
 def test_bad_input(refuse, script, arguments, message):

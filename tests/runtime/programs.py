@@ -16,7 +16,7 @@ _SCRIPT = """
 import os, signal, sys, time
 import bt_acme
 import launchpad as lp
-from bt_acme.runtime import launcher
+from bt_acme.runtime import heartbeats, launcher, restarts
 from bt_acme.runtime import progress as progress_lib
 
 launch_type, workdir, label, grace, checked, port = sys.argv[1:7]
@@ -76,6 +76,13 @@ def fail_late():
 def kill_itself():
   os.kill(os.getpid(), signal.SIGKILL)
 
+def killed_once():
+  heartbeats.make_heartbeat()()
+  if os.path.exists(os.path.join(workdir, 'killed')):
+    return idle()
+  say('killed')
+  kill_itself()
+
 def stubborn():
   if launch_type == 'local_mp':
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -96,11 +103,14 @@ if __name__ == '__main__':
       program.add_node(lp.PyNode(globals()[name]), label=label)
   program.add_node(
     lp.PyNode(coordinate, counter, replay, seconds), label='coordinator')
+  policy = None
+  if 'killed_once' in sys.argv[7:]:
+    policy = restarts.RestartPolicy(1, {label: []})
   code = launcher.launch(program, workdir=workdir, launch_type=launch_type,
     environments={label: {'GREETING': 'hello'}},
     ports={'counter': int(port)},
     checked_labels=[label] if checked == 'checked' else [],
-    grace_seconds=float(grace))
+    grace_seconds=float(grace), policy=policy)
   sys.exit(code)
 """
 

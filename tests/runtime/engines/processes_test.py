@@ -25,6 +25,19 @@ def test_node_killed_by_the_system_ends_program(tmp_path):
     assert not run.survivors()
 
 
+def test_a_killed_node_restarts_while_the_others_keep_running(tmp_path):
+  with programs.Run(tmp_path, 'local_mp', ['killed_once']) as run:
+    run.wait_for('killed', 'idle', 'coordinator')
+    run.process.send_signal(signal.SIGINT)
+    code, _, errors = run.end()
+    assert code == 130, errors
+    assert 'worker/0' in errors and 'SIGKILL' in errors
+    assert (tmp_path / 'idle-stopped').exists()
+    log = (tmp_path / 'processes' / 'coordinator-0.log').read_text()
+    assert log.count('says coordinator') == 1
+    assert not run.survivors()
+
+
 def test_other_programs_cannot_reach_the_ports_of_a_run(tmp_path):
   with programs.Run(tmp_path, 'local_mp', ['idle']) as run:
     # The coordinator has called the counter, at a port that the test chose.
