@@ -4,18 +4,15 @@ Engines and signals put events into a queue; the supervisor takes them one by
 one.
 """
 
-import collections
-import contextlib
 import math
-import os
 import queue
-import select
 import signal
 import time
-import weakref
 from typing import NamedTuple
 
-_READ_SIZE = 1 << 16
+# Python runs a signal handler once the main thread wakes up. A signal that
+# another thread receives does not wake it up.
+_WAKE_UP_SECONDS = 0.2
 
 
 class NodeScheduled(NamedTuple):
@@ -82,32 +79,18 @@ Event = NodeScheduled | NodePending | Output | NodeExited
 
 
 class EventQueue:
-  """A queue of events and signals for the main thread.
-
-  Unlike with the queues of the standard library, a signal handler may call
-  `put`, and a signal that another thread receives wakes up `get`.
-
-  Attributes:
-    wake_up_descriptor: a file descriptor for `signal.set_wakeup_fd`.
-  """
+  """A queue of events and signals for the main thread."""
 
   def __init__(self) -> None:
-    """Initializes an empty queue, and opens the pipe that wakes up `get`."""
-    self._events: collections.deque[Event | signal.Signals] = (
-      collections.deque()
+    """Initializes an empty queue."""
+    # Unlike `queue.Queue`, it lets a signal handler call `put` at any time.
+    self._events: queue.SimpleQueue[Event | signal.Signals] = (
+      queue.SimpleQueue()
     )
-    descriptors = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    self._reader, self.wake_up_descriptor = descriptors
-    for descriptor in descriptors:
-      weakref.finalize(self, os.close, descriptor)
-    self._poll = select.poll()
-    self._poll.register(self._reader, select.POLLIN)
 
   def put(self, event: Event | signal.Signals) -> None:
     """Adds an event, from any thread or signal handler."""
-    self._events.append(event)
-    with contextlib.suppress(BlockingIOError):  # A full pipe wakes up `get`.
-      os.write(self.wake_up_descriptor, b'.')
+    self._events.put(event)
 
   def get(self, timeout: float | None = None) -> Event | signal.Signals:
     """Removes and returns the next event.
@@ -119,11 +102,10 @@ class EventQueue:
       queue.Empty: after the timeout.
     """
     deadline = math.inf if timeout is None else time.monotonic() + timeout
-    while not self._events:
+    while True:
       left = max(deadline - time.monotonic(), 0.0)
-      ready = self._poll.poll(None if left == math.inf else 1000 * left)
-      if ready:
-        os.read(self._reader, _READ_SIZE)
-      elif not left:
-        raise queue.Empty
-    return self._events.popleft()
+      try:
+        return self._events.get(timeout=min(left, _WAKE_UP_SECONDS))
+      except queue.Empty:
+        if left <= _WAKE_UP_SECONDS:
+          raise

@@ -32,9 +32,6 @@ def put_into(queue: events.EventQueue) -> Iterator[None]:
     del frame
     queue.put(signal.Signals(signum))
 
-  writer = signal.set_wakeup_fd(
-    queue.wake_up_descriptor, warn_on_full_buffer=False
-  )
   previous = {s: signal.signal(s, put) for s in _stop_signals()}
   if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
     # While SIGCHLD is ignored, the kernel discards the exit codes of nodes.
@@ -43,7 +40,6 @@ def put_into(queue: events.EventQueue) -> Iterator[None]:
     yield
   finally:
     _restore(previous)
-    signal.set_wakeup_fd(writer)
 
 
 def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
