@@ -9,7 +9,7 @@ from acme.agents.jax import r2d2
 from acme.jax.layouts import distributed_layout
 from acme.utils import counting, loggers
 
-from benchmarks import acme_environment, acme_side, harness
+from benchmarks import acme_environment, acme_side, catalog
 from bt_acme.runtime import launcher
 
 
@@ -101,11 +101,10 @@ def run(workdir: str, game: str, num_actors: int, **settings: Any) -> int:
     ),
   )
   layout.workdir = workdir
-  one_core = {'JAX_PLATFORMS': 'cpu', **harness.ONE_THREAD}
   return launcher.launch(
     layout.build(),
     workdir=workdir,
-    environments={'actor': one_core},
+    environments={'actor': catalog.ONE_CORE},
     main_label='learner',
     grace_seconds=2.0,
   )

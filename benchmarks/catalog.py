@@ -2,7 +2,10 @@
 
 from typing import Dict, NamedTuple
 
-from benchmarks import harness
+from bt_acme.runtime import process_environments
+
+# Limits XLA and BLAS to one thread, as in an actor.
+ONE_CORE = {**process_environments.one_core(), 'OPENBLAS_NUM_THREADS': '1'}
 
 
 class Benchmark(NamedTuple):
@@ -27,8 +30,8 @@ class Benchmark(NamedTuple):
     """Returns the environment variables of the benchmark's process."""
     return {
       'JAX_PLATFORMS': 'cpu',
-      **(harness.ONE_THREAD if self.one_thread else {}),
-      **(harness.HUGE_PAGES if self.huge_pages else {}),
+      **(ONE_CORE if self.one_thread else {}),
+      **(process_environments.HUGE_PAGES if self.huge_pages else {}),
     }
 
 

@@ -16,17 +16,6 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 Row = Dict[str, Any]  # A row of the table, as returned by `measure`.
 Side = Callable[[], float]  # Runs one round and returns its cost.
 
-# Limits XLA and BLAS to one thread, as in an actor.
-ONE_THREAD = {
-  'XLA_FLAGS': '--xla_cpu_multi_thread_eigen=false '
-  'intra_op_parallelism_threads=1',
-  'OMP_NUM_THREADS': '1',
-  'OPENBLAS_NUM_THREADS': '1',
-}
-
-# Makes glibc request huge pages, as in our learner.
-HUGE_PAGES = {'GLIBC_TUNABLES': 'glibc.malloc.hugetlb=1'}
-
 # Units of time per second; all other units are counts.
 _PER_SECOND = {'s': 1, 'ms': 1e3, 'us': 1e6}
 

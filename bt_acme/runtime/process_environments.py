@@ -11,27 +11,13 @@ from bt_acme import compilation_cache
 
 _CPU = {'JAX_PLATFORMS': 'cpu'}
 
-# An actor computes on one core. With more threads, actors would compete for
-# cores.
-_ONE_CORE = {
-  **_CPU,
-  'XLA_FLAGS': ' '.join(
-    [
-      os.environ.get('XLA_FLAGS', ''),
-      '--xla_cpu_multi_thread_eigen=false',
-      'intra_op_parallelism_threads=1',
-    ]
-  ),
-  'OMP_NUM_THREADS': '1',
-}
-
 # JAX would otherwise report each kind of device that the machine lacks.
 _ACCELERATOR = {'JAX_LOGGING_LEVEL': 'WARNING'}
 
 # XLA returns the memory of each step to the system. Getting it back in pages of
 # 4 kB takes a fifth of the time of a learner on a CPU, so glibc requests huge
 # pages.
-_HUGE_PAGES = {
+HUGE_PAGES = {
   'GLIBC_TUNABLES': ':'.join(
     filter(None, [os.environ.get('GLIBC_TUNABLES'), 'glibc.malloc.hugetlb=1'])
   )
@@ -40,21 +26,37 @@ _HUGE_PAGES = {
 # JAX would otherwise reserve a GPU's memory for the first process that starts.
 _SHARED_GPU = {'XLA_PYTHON_CLIENT_MEM_FRACTION': '.2'}
 
-_BY_LABEL = {
-  'coordinator': _CPU,
-  'replay': _CPU,
-  'learner': {**_ACCELERATOR, **_HUGE_PAGES},
-  'inference': {**_ACCELERATOR, **_SHARED_GPU},
-  'actor': _ONE_CORE,
-  'evaluator': _ONE_CORE,
-}
+
+def one_core() -> dict[str, str]:
+  """Returns the variables of an actor, which computes on one core.
+
+  With more threads, actors would compete for cores.
+  """
+  flags = [
+    os.environ.get('XLA_FLAGS'),
+    '--xla_cpu_multi_thread_eigen=false',
+    'intra_op_parallelism_threads=1',  # XLA uses the last value of a flag.
+  ]
+  return {
+    **_CPU,
+    'XLA_FLAGS': ' '.join(filter(None, flags)),
+    'OMP_NUM_THREADS': '1',
+  }
 
 
 def for_labels(labels: Collection[str]) -> dict[str, dict[str, str]]:
   """Returns the environment variables by label, for labels that have any."""
   cache = compilation_cache.variables()
+  by_label = {
+    'coordinator': _CPU,
+    'replay': _CPU,
+    'learner': {**_ACCELERATOR, **HUGE_PAGES},
+    'inference': {**_ACCELERATOR, **_SHARED_GPU},
+    'actor': one_core(),
+    'evaluator': one_core(),
+  }
   return {
     label: {**cache, **variables}
-    for label, variables in _BY_LABEL.items()
+    for label, variables in by_label.items()
     if label in labels
   }

@@ -12,11 +12,9 @@ import sys
 from typing import Sequence
 
 from bt_acme import compilation_cache
+from bt_acme.runtime import process_environments
 from experiments.harness import pool
 
-# Environment variables and flags that limit a process to one thread.
-_ONE_THREAD = {'JAX_PLATFORMS': 'cpu', 'OMP_NUM_THREADS': '1'}
-_XLA_FLAGS = '--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1'
 _MOST_ON_A_GPU = 4
 # The share of a GPU's memory for JAX in total, and for the inference server of
 # each run (`bt_acme.runtime.process_environments`).
@@ -49,7 +47,7 @@ def parse(text: str) -> list[pool.Slot]:
         f'{len(left)} are left. Choose from cpu:1 to cpu:{len(left)}.'
       )
     slots += [
-      pool.Slot(f'core {core}', _one_thread(), frozenset([core]))
+      pool.Slot(f'core {core}', _one_core(), frozenset([core]))
       for core in left[:number]
     ]
     left = left[number:]
@@ -69,7 +67,7 @@ def _read(part: str, text: str) -> Sequence[str | None]:
 
 def unpinned(number: int) -> list[pool.Slot]:
   """Returns slots of one thread each, which are not pinned to cores."""
-  return [pool.Slot('', _one_thread())] * number
+  return [pool.Slot('', _one_core())] * number
 
 
 def check(slots: Sequence[pool.Slot]) -> None:
@@ -103,10 +101,8 @@ def _cores() -> list[int]:
   return list(range(os.cpu_count() or 1))  # Other systems than Linux.
 
 
-def _one_thread() -> dict[str, str]:
-  # XLA uses the last value of a flag.
-  flags = f'{os.environ.get("XLA_FLAGS", "")} {_XLA_FLAGS}'.strip()
-  return {**_ONE_THREAD, 'XLA_FLAGS': flags, **compilation_cache.variables()}
+def _one_core() -> dict[str, str]:
+  return {**process_environments.one_core(), **compilation_cache.variables()}
 
 
 def _gpu(device: str, share: int, text: str) -> list[pool.Slot]:
