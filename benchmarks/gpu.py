@@ -33,7 +33,6 @@ import numpy as np
 from benchmarks import accelerated, core_parts, harness, recordings, tables
 from bt_acme import assembly, learner_assembly
 from bt_acme import config as config_lib
-from bt_acme.acting import policy as policy_lib
 from bt_acme.acting import server as server_lib
 from bt_acme.config import run as run_config
 from bt_acme.core import frame_stacking, types
@@ -197,15 +196,8 @@ def _inference_row(
   server.update_variables(
     assembly.Variables(state.params, state.intrinsic_params)
   )
-  never = np.zeros(size, bool)
-  inputs = policy_lib.PolicyInput(
-    observation=(),
-    prev_action=np.zeros(size, np.int32),
-    prev_reward=np.zeros(size, np.float32),
-    is_first=never,
-    is_last=never,
-    host_inputs=(),
-  )
+  shapes, _ = accelerated.policy_inputs(agent, size)
+  inputs = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
   requests = [
     server_lib.InferenceRequest(
       group, frames[group * size : (group + 1) * size, ..., None], inputs, None
