@@ -1,6 +1,6 @@
 """The learner of an agent, which computes steps asynchronously.
 
-Two wrappers provide batches and use the results: `agents.learner` implements
+Two subclasses provide batches and use the results: `agents.learner` implements
 Acme's learner and samples from Reverb, and `runtime.engines.in_process_learner`
 alternates with the environments of a run in one process.
 """
@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bt_acme import assembly, learner_assembly
+from bt_acme.acting import flight_priorities, statistics_store
 from bt_acme.core import data_parallel, learner_core, types
 from bt_acme.core import priorities as priorities_lib
 from bt_acme.replay import blocks, initial_priority, sampling_metrics
@@ -84,6 +85,10 @@ def _finite(priorities: Any) -> np.ndarray:
 class Learner:
   """Takes the learner steps of R2D2, NGU or BT.
 
+  The learner also stores what actors report: the running statistics of the
+  intrinsic reward (`statistics_store`) and the scores of flights
+  (`flight_priorities`). Other threads may call the methods for actors.
+
   Attributes:
     largest_priority: the largest priority of recent finished steps.
     sampling: the metrics of the finished steps' samples.
@@ -112,6 +117,8 @@ class Learner:
       core.init(random_key, initial_params), self._shardings.state
     )
     self._pending: Deque[LearnerStep] = collections.deque()
+    self._statistics = statistics_store.make_store(agent)
+    self._scores = flight_priorities.ScoreStore(agent)
     self.largest_priority = initial_priority.LargestPriority()
     self.sampling = sampling_metrics.SamplingMetrics(
       agent.config.replay.max_replay_size
@@ -187,6 +194,76 @@ class Learner:
     """The structure, shapes and dtypes of the result of `arrays`."""
     return learner_core.without_key(self._state)
 
+  @property
+  def learner_steps(self) -> int:
+    """The number of steps that count, including steps before a restore."""
+    return self.num_finished
+
+  @property
+  def max_priority(self) -> float:
+    """The largest recent priority, for `initial_priority='largest'`."""
+    return self.largest_priority()
+
+  @property
+  def variables(self) -> assembly.Variables:
+    """Copies of the parameters, once all pending steps are computed."""
+    variables: assembly.Variables = jax.tree.map(
+      np.array, self.copy_variables()
+    )
+    return variables
+
+  def get_variables(self, names: Sequence[str]) -> List[types.Params]:
+    """Returns `variables` by their names, `agent` and `intrinsic`."""
+    variables = self.variables
+    return [getattr(variables, name) for name in names]
+
+  def put_statistics(self, first_environment: int, statistics: Any) -> None:
+    """Stores running statistics; see `StatisticsStore.put`."""
+    self._statistics.put(first_environment, statistics)
+
+  def get_statistics(
+    self, first_environment: int, num_environments: int
+  ) -> Optional[Any]:
+    """Returns running statistics; see `StatisticsStore.get`."""
+    return self._statistics.get(first_environment, num_environments)
+
+  def merged_statistics(self) -> Optional[Any]:
+    """Returns the merged statistics of all environments, or None."""
+    return self._statistics.merged()
+
+  def exchange_scores(self, episodes: Sequence[Any]) -> Any:
+    """Adds scored episodes and returns all scores; see `ScoreStore`."""
+    return self._scores.exchange(episodes)
+
+  def save(self) -> Mapping[str, Any]:
+    """Returns the state for a checkpoint; call this in the learner's thread.
+
+    No other process is involved, because they may already have exited.
+
+    Raises:
+      ValueError: if the learner has diverged.
+    """
+    return {
+      # The arrays include every started step, so all priorities count.
+      'arrays': self.arrays(),
+      'values': {
+        'statistics': self._statistics.save(),
+        'flight_scores': self._scores.save(),
+        'max_priority': self.final_largest_priority(),
+        'learner_steps': self.learner_steps,
+        'key': self.key(),
+      },
+    }
+
+  def restore(self, state: Mapping[str, Any]) -> None:
+    """Restores a state returned by `save` and drops pending steps."""
+    values = state['values']
+    self.restore_arrays(state['arrays'], values.get('key'))
+    self.largest_priority.restore(values['max_priority'])
+    self.num_finished = values['learner_steps']
+    self._statistics.restore(values['statistics'])
+    self._scores.restore(values.get('flight_scores', []))
+
   def arrays(self) -> learner_core.LearnerState:
     """Copies the state after all started steps to the host, without the key."""
     # A view would change when the next step donates its buffer.
@@ -197,12 +274,12 @@ class Learner:
     data: List[int] = np.asarray(jax.random.key_data(self._state.key)).tolist()
     return data
 
-  def restore(
+  def restore_arrays(
     self,
     arrays: learner_core.LearnerState,
     key: Optional[Sequence[int]],
   ) -> None:
-    """Restores a saved state and drops pending steps.
+    """Restores saved arrays and drops pending steps.
 
     Args:
       arrays: the result of `arrays`.

@@ -63,12 +63,12 @@ def test_restore_includes_the_random_key(make):
   arrays, key = learn(learner, samples[:2]), learner.key()
   expected = learn(learner, samples[2:])
   resumed = make(SEED + 1)
-  resumed.restore(arrays, key)
+  resumed.restore_arrays(arrays, key)
   assert are_equal(learn(resumed, samples[2:]), expected)
   # Old checkpoints have no key; the seed determines it.
   for seed, is_same in ((SEED, True), (SEED + 1, False)):
     resumed = make(seed)
-    resumed.restore(arrays, None)
+    resumed.restore_arrays(arrays, None)
     assert are_equal(learn(resumed, samples[2:]), expected) == is_same
 
 
@@ -76,7 +76,7 @@ def test_restored_arrays_are_not_donated(make):
   learner = make()
   arrays = learner.arrays()
   kept = jax.tree.map(np.copy, arrays)
-  learner.restore(arrays, learner.key())
+  learner.restore_arrays(arrays, learner.key())
   learn(learner, fakes.make_samples(2))
   assert are_equal(arrays, kept)
 
@@ -85,7 +85,7 @@ def test_pending_steps_are_restored(make):
   learner, sample = make(), fakes.make_samples(1)[0]
   learner.start(sample)
   resumed = make()
-  resumed.restore(learner.arrays(), learner.key())
+  resumed.restore_arrays(learner.arrays(), learner.key())
   assert not resumed.pending
   resumed.resume_steps(learner.pending)
   assert learner.finish().row() == resumed.finish().row()

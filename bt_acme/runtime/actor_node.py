@@ -85,10 +85,6 @@ class ActorNode(node.Node):
     """Closes the environments."""
     self._pipeline.close()
 
-  def statistics(self) -> dict[int, Any]:
-    """Returns the reward statistics; see `actor_groups.Pipeline`."""
-    return self._pipeline.statistics()
-
   def state(self) -> dict[str, Any]:
     """Returns the state between two iterations, for an actor with one group.
 

@@ -150,7 +150,6 @@ class InProcess:
     states = node_states.read(run, self._agent)
     if states is not None:
       self._restore(states)
-    self._learner.actor_statistics = self._actor.statistics
     self._evaluators = [
       evaluator_node.EvaluatorNode(run, self._agent, i, self._with(**clients))
       for i in range(run.num_evaluators)

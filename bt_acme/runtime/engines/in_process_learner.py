@@ -6,7 +6,7 @@ processor type with one set of package versions).
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -14,21 +14,18 @@ import numpy as np
 
 from bt_acme import assembly
 from bt_acme import learner as learner_lib
-from bt_acme.acting import flight_priorities, statistics_store
-from bt_acme.core import learner_core, types
+from bt_acme.core import types
 from bt_acme.replay import in_process as in_process_replay
 from bt_acme.runtime import metrics
 
 _ROW_PERIOD = 10  # Learner steps between two rows of metrics.
 
 
-class InProcessLearner:
+class InProcessLearner(learner_lib.Learner):
   """The learner of an in-process run, with its replay.
 
   Attributes:
     replay: the replay that the actor fills.
-    actor_statistics: returns the actor's statistics, keyed by the first
-      environment of each group.
   """
 
   def __init__(
@@ -49,10 +46,8 @@ class InProcessLearner:
       logger: the logger for the metrics of every tenth step.
       increment: adds to the counts of the run, and returns all counts.
     """
+    super().__init__(agent, jax.random.key(seed), initial_params)
     config = agent.config
-    self._learner = learner_lib.Learner(
-      agent, jax.random.key(seed), initial_params
-    )
     self._batch_size = config.learner.batch_size
     self._sequence_period = config.replay.sequence_period
     self._allowed = 0  # Steps that the replay allowed after the last iteration.
@@ -61,62 +56,14 @@ class InProcessLearner:
     self._has_started = False
     self._logger = logger
     self._increment = increment
-    self._statistics = statistics_store.make_store(agent)
-    self._scores = flight_priorities.ScoreStore(agent)
-    self.actor_statistics: Callable[[], Mapping[int, Any]] = dict
     self.replay = in_process_replay.InProcessReplay(
       config.replay, agent.replay_shapes, seed=seed
     )
 
   @property
-  def learner_steps(self) -> int:
-    """The number of finished steps."""
-    return self._learner.num_finished
-
-  @property
   def replay_size(self) -> int:
     """The number of sequences in the replay."""
     return len(self.replay)
-
-  @property
-  def max_priority(self) -> float:
-    """The largest priority of recent steps."""
-    return self._learner.largest_priority()
-
-  @property
-  def template(self) -> learner_core.LearnerState:
-    """The structure, shapes and dtypes of the arrays that `save` returns."""
-    return self._learner.template
-
-  @property
-  def variables(self) -> assembly.Variables:
-    """Copies of the parameters, once all pending steps are computed."""
-    variables: assembly.Variables = jax.tree.map(
-      np.array, self._learner.copy_variables()
-    )
-    return variables
-
-  def get_variables(self, names: Sequence[str]) -> list[types.Params]:
-    """Returns variables by name: `agent` or `intrinsic`."""
-    variables = self.variables
-    return [getattr(variables, name) for name in names]
-
-  def get_statistics(
-    self, first_environment: int, num_environments: int
-  ) -> Any | None:
-    """Returns None, because the actor restores its own state."""
-    return None
-
-  def put_statistics(self, first_environment: int, statistics: Any) -> None:
-    """Does nothing, because `actor_statistics` returns the statistics."""
-
-  def exchange_scores(self, episodes: Sequence[Any]) -> Any:
-    """Adds scored episodes and returns all scores; see `ScoreStore`."""
-    return self._scores.exchange(episodes)
-
-  def merged_statistics(self) -> Any | None:
-    """Returns the merged statistics of all environments; None without any."""
-    return self._store_statistics().merged()
 
   def flush(self) -> None:
     """Does nothing: pending steps finish when they would in a longer run."""
@@ -150,7 +97,7 @@ class InProcessLearner:
     return self._has_started
 
   def _start(self) -> None:
-    self._learner.start(self.replay.sample(self._batch_size))
+    self.start(self.replay.sample(self._batch_size))
     self._has_started = True
 
   def _finish(self) -> None:
@@ -159,58 +106,31 @@ class InProcessLearner:
     Raises:
       ValueError: if the learner has diverged.
     """
-    for _ in self._learner.pending:
-      step = self._learner.finish()
+    for _ in self.pending:
+      step = self.finish()
       self.replay.update_priorities(step.keys, step.priorities)
       counts = self._increment(learner_steps=1)
       if self.learner_steps % _ROW_PERIOD == 0:
         self._logger.write({**counts, **step.row()})
 
-  def save(self) -> Mapping[str, Any]:
-    """Returns the state that a checkpoint stores for any learner."""
-    return {
-      'arrays': self._learner.arrays(),
-      'values': {
-        'statistics': self._store_statistics().save(),
-        'flight_scores': self._scores.save(),
-        'max_priority': self._learner.final_largest_priority(),
-        'learner_steps': self.learner_steps,
-        'key': self._learner.key(),
-      },
-    }
-
-  def restore(self, state: Mapping[str, Any]) -> None:
-    """Restores a state returned by `save`."""
-    values = state['values']
-    self._learner.restore(state['arrays'], values.get('key'))
-    self._learner.num_finished = values['learner_steps']
-    self._statistics.restore(values['statistics'])
-    self._scores.restore(values.get('flight_scores', []))
-
   def state(self) -> dict[str, Any]:
     """Returns the state that `save` omits but the next steps depend on."""
     return {
       'under_way': [
-        jax.tree.map(np.asarray, tuple(step)) for step in self._learner.pending
+        jax.tree.map(np.asarray, tuple(step)) for step in self.pending
       ],
       'schedule': (self._allowed, self._spacing, self._idle_iterations),
       'replay': self.replay.state(),
-      'largest_priority': self._learner.largest_priority.state(),
-      'sampling': self._learner.sampling.state(),
+      'largest_priority': self.largest_priority.state(),
+      'sampling': self.sampling.state(),
     }
 
   def restore_state(self, state: Mapping[str, Any]) -> None:
     """Restores a state returned by `state`; must be called after `restore`."""
-    self._learner.resume_steps(
+    self.resume_steps(
       learner_lib.LearnerStep(*step) for step in state['under_way']
     )
     self._allowed, self._spacing, self._idle_iterations = state['schedule']
     self.replay.restore(state['replay'])
-    self._learner.largest_priority.restore(state['largest_priority'])
-    self._learner.sampling.restore(state['sampling'])
-
-  def _store_statistics(self) -> statistics_store.StatisticsStore:
-    """Returns the store, updated with the actor's newest statistics."""
-    for first_environment, statistics in self.actor_statistics().items():
-      self._statistics.put(first_environment, statistics)
-    return self._statistics
+    self.largest_priority.restore(state['largest_priority'])
+    self.sampling.restore(state['sampling'])
