@@ -3,13 +3,13 @@
 For a program of many processes, `put_into` turns the signals into events, and
 `supervisor.Supervisor` acts on them: the first signal asks all nodes to stop
 within the shutdown timeout, and the second one kills them immediately. `noted`
-is for a run in one process.
+is for a run in one process, and `handled` for the workers of experiments.
 """
 
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from bt_acme.runtime import events
@@ -24,36 +24,61 @@ def exit_code(signum: signal.Signals) -> int:
   return _EXIT_CODE_BASE + signum
 
 
-@contextlib.contextmanager
-def put_into(queue: events.EventQueue) -> Iterator[None]:
-  """Puts signals that stop a program into a queue while the block runs."""
+def stop_signals() -> list[signal.Signals]:
+  """Returns the signals that stop this process.
 
-  def put(signum: int, frame: Any) -> None:
-    del frame
-    queue.put(signal.Signals(signum))
-
-  previous = {s: signal.signal(s, put) for s in _stop_signals()}
-  if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
-    # While SIGCHLD is ignored, the kernel discards the exit codes of nodes.
-    previous[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-  try:
-    yield
-  finally:
-    _restore(previous)
-
-
-def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
-  for signum, handler in handlers.items():
-    # A handler that was not installed by Python is None.
-    signal.signal(signum, signal.SIG_DFL if handler is None else handler)
-
-
-def _stop_signals() -> list[signal.Signals]:
+  A program started by nohup keeps running when its terminal is closed.
+  """
   signals = [signal.SIGINT, signal.SIGTERM]
-  # A program started by nohup keeps running when its terminal is closed.
   if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
     signals.append(signal.SIGHUP)
   return signals
+
+
+@contextlib.contextmanager
+def handled(
+  signals: Iterable[signal.Signals],
+  act: Callable[[signal.Signals], None],
+  *,
+  once: bool = False,
+) -> Iterator[None]:
+  """Calls a function with each signal, instead of the existing handlers.
+
+  Args:
+    signals: the signals.
+    act: called with each signal that arrives while the block runs.
+    once: whether the first signal restores the existing handlers.
+  """
+  before = {signum: signal.getsignal(signum) for signum in signals}
+
+  def restore() -> None:
+    for signum, handler in before.items():
+      # A handler that was not installed by Python is None.
+      signal.signal(signum, signal.SIG_DFL if handler is None else handler)
+
+  def handle(signum: int, frame: Any) -> None:
+    del frame
+    act(signal.Signals(signum))
+    if once:
+      restore()
+
+  for signum in before:
+    signal.signal(signum, handle)
+  try:
+    yield
+  finally:
+    restore()
+
+
+@contextlib.contextmanager
+def put_into(queue: events.EventQueue) -> Iterator[None]:
+  """Puts signals that stop a program into a queue while the block runs."""
+  with contextlib.ExitStack() as stack:
+    stack.enter_context(handled(stop_signals(), queue.put))
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+      # While SIGCHLD is ignored, the kernel discards the exit codes of nodes.
+      stack.enter_context(handled([signal.SIGCHLD], lambda signum: None))
+    yield
 
 
 @contextlib.contextmanager
@@ -71,16 +96,5 @@ def noted() -> Iterator[Callable[[], signal.Signals | None]]:
   if threading.current_thread() is not threading.main_thread():
     yield lambda: None
     return
-  before = {signum: signal.getsignal(signum) for signum in _stop_signals()}
-
-  def take_note(signum: int, frame: Any) -> None:
-    del frame
-    note.append(signal.Signals(signum))
-    _restore(before)
-
-  for signum in before:
-    signal.signal(signum, take_note)
-  try:
+  with handled(stop_signals(), note.append, once=True):
     yield lambda: note[0] if note else None
-  finally:
-    _restore(before)

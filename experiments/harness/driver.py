@@ -18,7 +18,7 @@ import time
 from concurrent import futures
 from typing import Any, Callable, NamedTuple, Sequence
 
-from bt_acme.runtime import workdir_lock
+from bt_acme.runtime import interrupts, workdir_lock
 from experiments.harness import locks, pool, records
 from experiments.harness import slots as slots_lib
 
@@ -124,7 +124,7 @@ class Worker:
   def work(self) -> Outcome:
     """Executes runs until all are done or failed, or until stopped."""
     with (
-      pool.handled(stop_signals(), self._note_signal),
+      interrupts.handled(interrupts.stop_signals(), self._note_signal),
       contextlib.ExitStack() as stack,
     ):
       for process in self._free:
@@ -295,15 +295,6 @@ class Worker:
     if self._signum:
       self._kill()
     self._signum = signum
-
-
-def stop_signals() -> list[signal.Signals]:
-  """Returns the signals that stop this process.
-
-  A process started with nohup ignores SIGHUP and survives its terminal.
-  """
-  hears = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
-  return [s for s in records.STOPS if hears or s != signal.SIGHUP]
 
 
 def complete(

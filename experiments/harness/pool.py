@@ -17,7 +17,9 @@ import subprocess
 import sys
 import traceback
 from concurrent import futures
-from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
+
+from bt_acme.runtime import interrupts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]  # The repository's root.
 # The exit code of a run whose process was killed.
@@ -135,28 +137,12 @@ def wait_for(
     The exit code of the process.
   """
 
-  def pass_on(signum: int) -> None:
+  def pass_on(signum: signal.Signals) -> None:
     if signum in passed_on:
       process.send_signal(signum)
 
-  with handled({signal.SIGINT, *passed_on}, pass_on):
+  with interrupts.handled({signal.SIGINT, *passed_on}, pass_on):
     return process.wait()
-
-
-@contextlib.contextmanager
-def handled(
-  signals: Iterable[signal.Signals], handler: Callable[[int], None]
-) -> Iterator[None]:
-  """Calls a function with each signal, instead of the existing handlers."""
-  before = {
-    signum: signal.signal(signum, lambda number, frame: handler(number))
-    for signum in signals
-  }
-  try:
-    yield
-  finally:
-    for signum, old in before.items():
-      signal.signal(signum, old)
 
 
 # State of a slot's process: the driver's PID and the queue for reports.

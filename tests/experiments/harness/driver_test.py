@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from bt_acme.runtime import interrupts
 from experiments.harness import dataset, driver, locks, pool, records, runs
 from tests.experiments.harness import fakes
 
@@ -140,9 +141,9 @@ def test_a_process_started_with_nohup_survives_its_terminal():
   before = signal.getsignal(signal.SIGHUP)  # Ignored if nohup runs the tests.
   try:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    assert driver.stop_signals() == list(records.STOPS)
+    assert interrupts.stop_signals() == list(records.STOPS)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    assert driver.stop_signals() == [signal.SIGINT, signal.SIGTERM]
+    assert interrupts.stop_signals() == [signal.SIGINT, signal.SIGTERM]
   finally:
     signal.signal(signal.SIGHUP, before)
 
