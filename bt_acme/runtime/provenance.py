@@ -164,6 +164,21 @@ def read(workdir: str) -> dict[str, Any]:
     ) from error
 
 
+def seconds_until_end(session: Mapping[str, Any]) -> float | None:
+  """Returns the seconds that a run took until the end of a session.
+
+  Args:
+    session: one of the `sessions` of the record.
+
+  Returns:
+    The duration of this and all earlier sessions; None if its end is unknown.
+  """
+  if session.get('ended') is None:
+    return None
+  before: float = session['seconds_before']
+  return before + _time(session['ended']) - _time(session['started'])
+
+
 def _change_last(workdir: str, **values: Any) -> None:
   record = read(workdir)
   if record.get('sessions'):
@@ -180,11 +195,11 @@ def _seconds_so_far(workdir: str, sessions: list[dict[str, Any]]) -> float:
   """Returns the total duration of all sessions, as far as known."""
   if not sessions:
     return 0.0
-  session = sessions[-1]
-  before: float = session['seconds_before']
-  if session['ended'] is not None:
-    return before + _time(session['ended']) - _time(session['started'])
+  seconds = seconds_until_end(sessions[-1])
+  if seconds is not None:
+    return seconds
   # The session was killed; its last log row is the best estimate of its end.
+  before: float = sessions[-1]['seconds_before']
   return max(before, *(logs.last(workdir, x, 'seconds') for x in _LABELS))
 
 

@@ -1,6 +1,5 @@
 """Converts the workdirs of runs into the two tables of `dataset`."""
 
-import datetime
 import pathlib
 from typing import Any, Callable, Iterable, Iterator, Sequence
 
@@ -146,13 +145,8 @@ def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> dict[str, Any]:
     'commit': f'{session.get("commit") or ""}{changed}',
     'device': session.get('device') or '',
   }
-  if session.get('ended'):
-    begin, end = (
-      datetime.datetime.fromisoformat(session[name])
-      for name in ('started', 'ended')
-    )
-    found['seconds'] = session['seconds_before'] + (end - begin).total_seconds()
-  return found
+  seconds = provenance.seconds_until_end(session)
+  return found if seconds is None else {**found, 'seconds': seconds}
 
 
 def _missing(
