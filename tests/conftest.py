@@ -35,13 +35,19 @@ os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES', '-1')
 # thresholds, garbage collection takes a tenth of the tests' time.
 gc.set_threshold(20_000, 10, 10)
 
-# These tests start programs and mostly wait for them. They run first, so that
-# the longest of them does not occupy a single worker at the end.
-_FIRST = ('launch', 'runtime', 'notebooks_test.py')
+# These tests take longest, and most of them wait for programs. They run first,
+# so that none of them occupies a single worker at the end.
+_FIRST = (
+  'launch',
+  'runtime',
+  'simulation',
+  'notebooks_test.py',
+  'readme_test.py',
+)
 
 
 def pytest_collection_modifyitems(items):
-  """Moves tests that start programs to the front; others keep their order."""
+  """Moves the longest tests to the front; the others keep their order."""
   root = pathlib.Path(__file__).parent
   items.sort(
     key=lambda item: item.path.relative_to(root).parts[0] not in _FIRST

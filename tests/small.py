@@ -11,7 +11,7 @@ _SETTINGS = {
   **{'trace_length': 8, 'sequence_period': 4, 'batch_size': 4},
   **{
     'min_replay_size': 40,
-    'evaluation_episodes': 1,
+    'num_evaluators': 0,
     'samples_per_insert': 1.0,
   },
 }

@@ -35,6 +35,8 @@ TINY = {
   'evaluation_episodes': 2,
   'evaluation_period': 200,
 }
+# Evaluations compile another actor.
+WITHOUT_EVALUATIONS = {**TINY, 'num_evaluators': 0}
 
 
 @pytest.fixture(name='ngu', scope='module')
@@ -92,7 +94,7 @@ def test_a_run_describes_itself(bt):
 
 
 def test_a_temporary_workdir_is_deleted_with_the_run():
-  run = bt_acme.train(ENVIRONMENT, **TINY)
+  run = bt_acme.train(ENVIRONMENT, **WITHOUT_EVALUATIONS)
   folder = run.workdir
   assert folder.is_dir()
   del run
@@ -196,14 +198,16 @@ def test_a_bank_grows(bt, behavior, tmp_path):
   assert f'| `{ENVIRONMENT}` |' in card  # The score without learning.
   assert 'with the behaviors `explorer`' in card
   assert str(bank.list()[1]) == card
-  run = bt_acme.transfer(ENVIRONMENT, bank, **TINY)
+  run = bt_acme.transfer(ENVIRONMENT, bank, **WITHOUT_EVALUATIONS)
   assert [x.name for x in run.agent.behaviors] == ['one', 'two']
   for name in ('one', '', '..', 'a/b', 'a,b'):
     with pytest.raises(ValueError, match='Choose a'):
       bank.add(behavior, name)
   assert not list(bank.folder.glob('.*'))
   assert '.unfinished' not in card
-  other = bt_acme.train('Chain-5', callbacks=[lambda values: True], **TINY)
+  other = bt_acme.train(
+    'Chain-5', callbacks=[lambda values: True], **WITHOUT_EVALUATIONS
+  )
   with pytest.raises(ValueError, match='expects actions 7'):
     bank.add(other, 'three')
   assert bank.names() == ['one', 'two']
@@ -215,7 +219,11 @@ def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
   stops_at = [200]
 
   def learn(**changes):
-    settings = {**TINY, 'workdir': tmp_path / 'runs', **changes}
+    settings = {
+      **WITHOUT_EVALUATIONS,
+      'workdir': tmp_path / 'runs',
+      **changes,
+    }
     return bt_acme.continual(
       tasks,
       tmp_path / 'bank',
@@ -325,7 +333,7 @@ def test_several_kinds_of_behaviors(behavior):
     behavior_weights=(1, 1, 2),
     init_from=behavior,
     init='partial',
-    **TINY,
+    **WITHOUT_EVALUATIONS,
   )
   names = [each.name for each in run.agent.behaviors]
   assert names == ['explorer', 'uniform', 'action_repeat']
@@ -390,7 +398,7 @@ def test_register_dm_env_environment():
     return environments.make(ENVIRONMENT, seed=seed)
 
   bt_acme.register_environment('own-grid', make)
-  run = bt_acme.train('own-grid', **TINY)
+  run = bt_acme.train('own-grid', **WITHOUT_EVALUATIONS)
   assert run.agent.spec.name == 'own-grid'
 
 
@@ -416,8 +424,9 @@ class _Lights(gymnasium.Env):
 
 def test_register_gymnasium_environment():
   bt_acme.register_environment('lights', lambda seed: _Lights())
-  run = bt_acme.train('lights', **{**TINY, 'max_actor_steps': 200})
-  again = bt_acme.train('lights', **{**TINY, 'max_actor_steps': 100})
+  settings = {**WITHOUT_EVALUATIONS, 'max_actor_steps': 200}
+  run = bt_acme.train('lights', **settings)
+  again = bt_acme.train('lights', **{**settings, 'max_actor_steps': 100})
   again.resume(200)
   returns = run.episodes['episode_return']
   np.testing.assert_array_equal(again.episodes['episode_return'], returns)

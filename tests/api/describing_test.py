@@ -14,7 +14,7 @@ _ENV = 'MiniGrid-Empty-5x5-v0'
 _SMALL = {
   **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 8),
   **{'trace_length': 8, 'sequence_period': 4, 'batch_size': 4},
-  **{'min_replay_size': 10, 'evaluation_episodes': 1},
+  **{'min_replay_size': 10, 'num_evaluators': 0},
   'samples_per_insert': 1.0,
 }
 
