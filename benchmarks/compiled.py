@@ -17,16 +17,17 @@ so all times are estimates:
 import dataclasses
 import itertools
 import time
-from typing import Any, List, NamedTuple, Sequence, Tuple
+from typing import Any, List, NamedTuple, Tuple
 
 import jax
 from absl import flags as absl_flags
 
-from benchmarks import accelerated, hlo, operations, tables, targets
+from benchmarks import accelerated, hlo, operations, targets
 from bt_acme import config as config_lib
 from bt_acme.cli import flags, training
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
+from bt_acme.evaluation import tables
 
 LAUNCH_SECONDS = 2e-6  # The shortest time between two kernels on a GPU.
 
@@ -34,7 +35,6 @@ _HEADER = (
   *('device', 'agent', 'function', 'memory, GB', 'TFLOP', 'GB moved'),
   *('kernels', 'ms', 'limited by', 's to compile'),
 )
-_RULE = ('---', '---', '---', *['---:'] * 5, '---', '---:')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,7 +165,7 @@ def main(argv: List[str]) -> None:
   del argv
   jax.config.update('jax_platforms', 'cpu')
   values = absl_flags.FLAGS
-  rows: List[Sequence[str]] = [_HEADER, _RULE]
+  rows: List[List[str]] = []
   for target, kind in itertools.product(values.target, values.agent):
     config = accelerated.CONFIGS[kind]
     defaults = names.defaults_of(config)
@@ -187,9 +187,9 @@ def main(argv: List[str]) -> None:
         shared = settings.learner.num_devices or len(devices)
         used = shared if function.name.startswith('learner') else 1
         rows.append(_row(kind, function, target, used))
-        print(tables.format_cells(rows[-1:]), flush=True)
+        print(*rows[-1], sep=' | ', flush=True)
   print()
-  print(tables.format_cells(rows))
+  print(tables.markdown(_HEADER, rows, 'lllrrrrrlr', padded=True))
 
 
 if __name__ == '__main__':

@@ -13,7 +13,6 @@ import argparse
 import collections
 import dataclasses
 import gzip
-import importlib.metadata
 import json
 import pathlib
 import shutil
@@ -28,8 +27,9 @@ import jax
 import numpy as np
 
 from benchmarks import accelerated, core_parts, gpu, harness, tables
-from bt_acme import assembly, learner_assembly
+from bt_acme import assembly, learner_assembly, version
 from bt_acme import config as config_lib
+from bt_acme.evaluation import tables as tables_lib
 
 # The largest relative difference from a CPU that rounding explains.
 _TOLERANCE = {'float32': 1e-3, 'default': 0.2}
@@ -79,7 +79,9 @@ def _versions(devices: Sequence[jax.Device]) -> str:
     lines += subprocess.run(
       command, capture_output=True, text=True, check=False
     ).stdout.splitlines()
-  lines += [f'{name} {_version(name) or "(missing)"}' for name in _PACKAGES]
+  lines += [
+    f'{name} {version.installed(name) or "(missing)"}' for name in _PACKAGES
+  ]
   lines += [f'{name}: {value}' for name, value in tables.machine().items()]
   return '\n'.join(f'* {line}' for line in lines)
 
@@ -130,7 +132,7 @@ def _numbers(device: jax.Device) -> str:
   """
   host = jax.devices('cpu')[0]
   what = ('priorities', 'loss', 'gradient_norm', 'parameters')
-  lines = [('agent', 'precision', *what), ('---', '---', *['---:'] * len(what))]
+  rows = []
   passed = True
   for kind in accelerated.CONFIGS:
     for precision in ('float32', 'default'):
@@ -138,10 +140,10 @@ def _numbers(device: jax.Device) -> str:
       ours, theirs = _step_on(agent, device), _step_on(agent, host)
       differences = [_difference(ours[name], theirs[name]) for name in what]
       passed &= max(differences) < _TOLERANCE[precision]
-      lines.append(
-        (kind.upper(), precision, *(f'{x:.1e}' for x in differences))
-      )
-  table = tables.format_cells(lines)
+      cells = [f'{x:.1e}' for x in differences]
+      rows.append([kind.upper(), precision, *cells])
+  header = ('agent', 'precision', *what)
+  table = tables_lib.markdown(header, rows, 'llrrrr', padded=True)
   if not passed:
     raise CheckError(f'Differences above {_TOLERANCE}:\n\n{table}')
   return f'Relative differences from a CPU after one step:\n\n{table}'
@@ -170,11 +172,12 @@ def _profile(scale: str) -> str:
     with gzip.open(paths[-1]) as file:
       durations = kernel_times(json.load(file)['traceEvents'])
   total = sum(durations.values())
-  lines = [('kernel', 'ms a step', 'share'), ('---', '---:', '---:')]
-  for name, duration in durations.most_common(10):
-    milliseconds = duration / _STEPS / 1e3
-    lines.append((name[:60], f'{milliseconds:.3f}', f'{duration / total:.0%}'))
-  return tables.format_cells(lines)
+  rows = [
+    (name[:60], f'{duration / _STEPS / 1e3:.3f}', f'{duration / total:.0%}')
+    for name, duration in durations.most_common(10)
+  ]
+  header = ('kernel', 'ms a step', 'share')
+  return tables_lib.markdown(header, rows, padded=True)
 
 
 def kernel_times(
@@ -213,7 +216,7 @@ def _run(scale: str) -> str:
   Raises:
     CheckError: if the run fails.
   """
-  if not _version('dm-launchpad'):
+  if not version.installed('dm-launchpad'):
     return 'Skipped: runs of several processes need `.venv` (`make setup`).'
   start = time.monotonic()
   with tempfile.TemporaryDirectory() as folder:
@@ -230,14 +233,6 @@ def _run(scale: str) -> str:
   if done.returncode:
     raise CheckError(f'Exit code {done.returncode}:\n\n{text}')
   return f'{time.monotonic() - start:.0f} s:\n\n{text}'
-
-
-def _version(package: str) -> str:
-  """Returns the version of a package; empty if it is not installed."""
-  try:
-    return importlib.metadata.version(package)
-  except importlib.metadata.PackageNotFoundError:
-    return ''
 
 
 def _section(title: str, text: Callable[[], str]) -> Tuple[str, bool]:

@@ -15,12 +15,18 @@ import json
 import pathlib
 from typing import Dict, List, NamedTuple
 
+from bt_acme.evaluation import tables
+
 _FOLDER = pathlib.Path(__file__).parent
 _COSTS = _FOLDER / 'scale.json'
 _STEPS_PER_SECOND = 40_000
 _STEPS = 16_000_000_000 // 4  # A step is four frames.
 _PERIOD, _BATCH = 80, 64
 _GAME = 'montezuma_revenge'
+_HEADER = (
+  *('machines', 'used at 40,000 steps/s', 'first'),
+  *('steps/s', 'hours', 'dollars'),
+)
 
 
 class Cluster(NamedTuple):
@@ -93,18 +99,15 @@ def loads(cluster: Cluster, costs: Dict[str, float]) -> Dict[str, float]:
   return used
 
 
-def plan(cluster: Cluster, used: Dict[str, float]) -> str:
+def plan(cluster: Cluster, used: Dict[str, float]) -> List[str]:
   """Returns a row of the table, given the result of `loads`."""
   rates = {name: share for name, share in used.items() if name != 'memory'}
   first = max(rates, key=lambda name: rates[name])
   speed = min(1.0, 1 / rates[first]) * _STEPS_PER_SECOND
   hours = _STEPS / speed / 3600
   shares = ', '.join(f'{name} {share:.0%}' for name, share in used.items())
-  dollars = hours * cluster.dollars
-  return (
-    f'| {cluster.name} | {shares} | {first} | {speed:,.0f} | {hours:,.0f} '
-    f'| {dollars:,.0f} |'
-  )
+  numbers = [f'{x:,.0f}' for x in (speed, hours, hours * cluster.dollars)]
+  return [cluster.name, shares, first, *numbers]
 
 
 def read_costs() -> Dict[str, float]:
@@ -137,12 +140,8 @@ def main() -> None:
     measured = scale_traffic.measure(int(options.sequences))
     _COSTS.write_text(json.dumps(measured, indent=2) + '\n')
   costs = read_costs()
-  print(
-    '| machines | used at 40,000 steps/s | first | steps/s | hours | dollars |'
-  )
-  print('|---|---|---|---:|---:|---:|')
-  for cluster in clusters(options):
-    print(plan(cluster, loads(cluster, costs)))
+  rows = [plan(cluster, loads(cluster, costs)) for cluster in clusters(options)]
+  print(tables.markdown(_HEADER, rows, 'lllrrr'))
 
 
 if __name__ == '__main__':

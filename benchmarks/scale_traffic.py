@@ -160,16 +160,14 @@ def _replay(sequences: int) -> Dict[str, float]:
   written, num_bytes, items = 0, 0, 0
   used, memory = server.processor_seconds(), server.resident_bytes()
   start = time.monotonic()
-  for block, priority in itertools.cycle(_recorded(agent)):
-    for one in writers:
-      one.write(block, priority)
-      written += 1
-      num_bytes += len(block.payload) + block.recurrent_state.nbytes
-      items += bool(block.sequence)
-      if items >= sequences:
-        break
-    if items >= sequences:
-      break
+  recorded = itertools.cycle(_recorded(agent))
+  traffic = ((one, *each) for each in recorded for one in writers)
+  while items < sequences:
+    one, block, priority = next(traffic)
+    one.write(block, priority)
+    written += 1
+    num_bytes += len(block.payload) + block.recurrent_state.nbytes
+    items += bool(block.sequence)
   for one in writers:
     one.flush()
   seconds = time.monotonic() - start

@@ -8,9 +8,9 @@ import platform
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from benchmarks import harness
+from bt_acme.evaluation import tables as tables_lib
 
 _HEADER = ('benchmark', 'unit', 'ours', 'peer', 'ratio', 'limit', 'of limit')
-_RULE = ('---', '---', '---:', '---:', '---', '---:', '---:')
 
 
 def machine() -> Dict[str, Any]:
@@ -42,18 +42,11 @@ def write(results: Mapping[str, Any], path: pathlib.Path) -> None:
 
 def format_rows(rows: Sequence[harness.Row]) -> str:
   """Formats rows as a Markdown table with notes below."""
-  table = format_cells([_HEADER, _RULE, *map(_cells, rows)])
+  table = tables_lib.markdown(
+    _HEADER, list(map(_cells, rows)), 'llrrlrr', padded=True
+  )
   notes = [f'* {row["name"]}: {row["note"]}' for row in rows if row['note']]
   return '\n'.join([table, '', *notes])
-
-
-def format_cells(lines: Sequence[Sequence[str]]) -> str:
-  """Formats the header, the rule and the rows of a Markdown table."""
-  widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-  return '\n'.join(
-    ' | '.join(map(str.ljust, line, widths)).join(('| ', ' |'))
-    for line in lines
-  )
 
 
 def _cells(row: harness.Row) -> Sequence[str]:

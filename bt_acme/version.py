@@ -1,3 +1,14 @@
-"""The version of the package, which is also recorded in saved runs."""
+"""The versions of this package, recorded in saved runs, and of others."""
+
+import importlib.metadata
+from typing import Optional
 
 __version__ = '0.1.0'
+
+
+def installed(package: str) -> Optional[str]:
+  """Returns the version of a package; None if it is not installed."""
+  try:
+    return importlib.metadata.version(package)
+  except importlib.metadata.PackageNotFoundError:
+    return None

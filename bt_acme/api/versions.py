@@ -1,6 +1,5 @@
 """Prints the versions that a bug report should contain."""
 
-import importlib.metadata
 import platform
 
 import jax
@@ -30,15 +29,8 @@ def show_versions() -> None:
       'devices',
       ', '.join(f'{d.platform} {d.device_kind}' for d in jax.devices()),
     ),
-    *((name, _version(name)) for name in _PACKAGES),
+    *((name, version.installed(name) or 'not installed') for name in _PACKAGES),
   ]
   width = max(len(name) for name, _ in rows)
   for name, value in rows:
     print(f'{name:{width}}  {value}')
-
-
-def _version(package: str) -> str:
-  try:
-    return importlib.metadata.version(package)
-  except importlib.metadata.PackageNotFoundError:
-    return 'not installed'

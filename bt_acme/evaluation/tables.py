@@ -31,7 +31,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def markdown(
-  header: Sequence[str], rows: Sequence[Sequence[Any]], alignment: str = ''
+  header: Sequence[str],
+  rows: Sequence[Sequence[Any]],
+  alignment: str = '',
+  *,
+  padded: bool = False,
 ) -> str:
   """Formats a table as Markdown.
 
@@ -40,15 +44,24 @@ def markdown(
     rows: the rows, with one cell per column.
     alignment: `l` or `r` per column; by default, `l` for the first column and
       `r` for all others.
+    padded: whether to pad the cells of a column to the same width, so that the
+      text is also readable in a terminal.
 
   Returns:
     The lines of the table.
   """
   alignment = alignment or 'l' + 'r' * (len(header) - 1)
   rule = ['---' if one == 'l' else '--:' for one in alignment]
-  return '\n'.join(
-    f'| {" | ".join(str(cell).replace("|", "/") for cell in row)} |'
+  cells = [
+    [str(cell).replace('|', '/') for cell in row]
     for row in (header, rule, *rows)
+  ]
+  widths = [
+    max(map(len, column)) if padded else 0
+    for column in zip(*cells, strict=True)
+  ]
+  return '\n'.join(
+    f'| {" | ".join(map(str.ljust, row, widths))} |' for row in cells
   )
 
 

@@ -5,10 +5,8 @@ Each resume, including automatic ones after a failure, starts a new session. The
 record states which code ran where and when, so that results can be traced.
 """
 
-import contextlib
 import datetime
 import functools
-import importlib.metadata
 import json
 import os
 import pathlib
@@ -214,12 +212,8 @@ def _time(text: str) -> float:
 
 @functools.lru_cache(maxsize=1)
 def _versions() -> dict[str, str | None]:
-  found: dict[str, str | None] = dict.fromkeys(_PACKAGES)
-  for name in _PACKAGES:
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-      found[name] = importlib.metadata.version(name)
   own = {'bt_acme': version.__version__, 'python': platform.python_version()}
-  return {**own, **found}
+  return {**own, **{name: version.installed(name) for name in _PACKAGES}}
 
 
 @functools.lru_cache(maxsize=1)
