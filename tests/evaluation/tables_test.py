@@ -32,6 +32,15 @@ def test_markdown_alignment():
   assert tables.markdown(('a', 'b'), [], 'rl').endswith('| --: | --- |')
 
 
+def test_markdown_is_padded_for_terminals():
+  text = tables.markdown(('name', 'b'), [('x', 1000)], padded=True)
+  assert text.split('\n') == [
+    '| name | b    |',
+    '| ---  | --:  |',
+    '| x    | 1000 |',
+  ]
+
+
 def test_nouns_agree_with_their_numbers():
   assert tables.counted(1, 'episode') == '1 episode'
   assert tables.counted(2_000, 'episode') == '2,000 episodes'
