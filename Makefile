@@ -33,7 +33,7 @@ if_set_up = scripts/setup.sh $(1) && status=0 || status=$$?; \
 	  *) exit $$status ;; \
 	esac
 
-.PHONY: help setup environments demo demo-full paper docs docs-serve ray test \
+.PHONY: help setup environments demo demo-full demo-bank paper docs docs-serve ray test \
   test-full test-core test-colab test-accelerators test-slow notebooks simulate chaos \
   soak mutants bench gpu-check lint format owner clean
 .DEFAULT_GOAL := help
@@ -50,6 +50,9 @@ demo: setup  ## Transfer the behavior that comes with the package: about 9 minut
 
 demo-full: setup  ## Pre-train without rewards, then transfer.
 	@$(PYTHON_FULL) -m experiments.demo --full --workdir=runs/demo_full
+
+demo-bank: setup  ## Learn which of several behaviors helps: about 12 minutes.
+	@$(PYTHON_FULL) -m experiments.demo --bank --workdir=runs/demo_bank
 
 paper: setup  ## Reproduce a table or figure of the paper: ARTIFACT=table3 SCALE=smoke.
 	@$(PYTHON_FULL) -m experiments.paper $(or $(ARTIFACT),list) \

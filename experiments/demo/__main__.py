@@ -10,6 +10,10 @@
 At the end, the demo prints a table with one row per task and draws learning
 curves and a video that shows whether the agent or the behavior is in control.
 
+`--bank` compares three ways to use several behaviors: only `minigrid-explorer`,
+and a bank of it with four behaviors that rarely help, of which each episode
+uses one: a random one, or one chosen by learned priorities.
+
 `--full` also pre-trains: NGU explores environments with four rooms without any
 reward, with three seeds. R2D2 + BT then learns to reach a distant goal with
 the policy of its seed. Its first run is a launched run, with separate processes
@@ -39,6 +43,12 @@ absl_flags.DEFINE_bool(
   False,
   'Whether to pre-train a behavior for each seed instead of using the one that '
   'comes with the package, which takes additional time.',
+)
+absl_flags.DEFINE_bool(
+  'bank',
+  False,
+  'Whether to compare uniform draws from a bank of five behaviors with learned '
+  'priorities, instead of comparing R2D2 with R2D2 + BT.',
 )
 absl_flags.DEFINE_bool(
   'finetuning',
@@ -148,8 +158,9 @@ def _print_paths(paths: dict[str, pathlib.Path]) -> None:
 
 def main(argv: list[str]) -> int:
   del argv
+  chosen = plan_lib.BANK if FLAGS.bank else plan_lib.Plan()
   plan = dataclasses.replace(
-    plan_lib.FULL if FLAGS.full else plan_lib.Plan(),
+    plan_lib.FULL if FLAGS.full else chosen,
     seeds=arguments.seeds(FLAGS.seeds),
     finetuning=FLAGS.finetuning,
   )

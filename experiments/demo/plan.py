@@ -10,6 +10,8 @@ from experiments.harness import small_runs
 
 Job = small_runs.Job
 
+UNIFORM, LEARNED = 'bank, uniform', 'bank, learned'
+
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
@@ -24,6 +26,8 @@ class Plan:
     behavior: the name of a behavior that comes with the package; empty to
       pre-train one behavior per seed, and to launch the run of R2D2 + BT of the
       first seed with several processes.
+    bank: other behaviors, by name or pre-training run. R2D2 + BT then also
+      learns with all of them, with uniform draws and with learned priorities.
     finetuning: whether R2D2 also learns the tasks from the weights of pi_p.
     pretraining_env: the environment of pre-training.
     pretraining_steps: actor steps of pre-training.
@@ -41,6 +45,7 @@ class Plan:
     'MiniGrid-Unlock-v0:fixed=6',
   )
   behavior: str = 'minigrid-explorer'
+  bank: tuple[small_runs.Behavior, ...] = ()
   finetuning: bool = False
   pretraining_env: str = ''
   pretraining_steps: int = 0
@@ -55,6 +60,8 @@ class Plan:
   @property
   def learners(self) -> list[str]:
     """The algorithms that learn the tasks."""
+    if self.bank:
+      return ['R2D2 + BT', UNIFORM, LEARNED]
     return ['R2D2', *(['fine-tuning'] if self.finetuning else []), 'R2D2 + BT']
 
   @property
@@ -71,7 +78,13 @@ class Plan:
   @property
   def pretraining(self) -> list[Job]:
     """The pre-training runs."""
-    return [Job(self._ngu(), seed) for seed in self.seeds if not self.behavior]
+    behaviors = self.bank if self.behavior else (self._ngu(),)
+    return [
+      Job(behavior, seed)
+      for seed in self.seeds
+      for behavior in behaviors
+      if isinstance(behavior, small_runs.SmallRun)
+    ]
 
   @property
   def evaluations(self) -> list[Job]:
@@ -109,16 +122,20 @@ class Plan:
       'behavior': self.behavior or self._ngu(),
     }
     alone = {**transferred, 'actor_steps': 0}
+    settings = self._own_settings(config_lib.BTConfig)
+    bt = {**transferred, 'kind': 'bt', 'settings': settings, 'record': True}
+    bank = {**bt, 'behavior': (self.behavior, *self.bank)}
+    learned = {
+      'flight_priorities': 'learned',
+      'priority_signal': 'discovery_then_novelty',
+    }
     maps = {'map_env': self.map_env, 'map_episodes': self.map_episodes}
     changes: dict[str, Any] = {
       'R2D2': {},
       'fine-tuning': {'init': 'full', **transferred},
-      'R2D2 + BT': {
-        **transferred,
-        'kind': 'bt',
-        'settings': self._own_settings(config_lib.BTConfig),
-        'record': True,
-      },
+      'R2D2 + BT': bt,
+      UNIFORM: {**bank, 'settings': {**settings, 'behavior_draws': 'episode'}},
+      LEARNED: {**bank, 'settings': {**settings, **learned}},
       'pi_p': {**alone, 'kind': 'behavior', 'record': bool(self.behavior)},
       'random': {**alone, 'kind': 'random', **(maps if self.map_env else {})},
     }
@@ -140,7 +157,7 @@ class Plan:
       f'--preset={small_runs.PRESET}',
       *(f'--{name}={value}' for name, value in job.run.settings.items()),
       f'--env={job.run.env}',
-      f'--behavior={job.transferred(folder)}',
+      f'--behavior={",".join(job.transferred(folder))}',
       f'--max_actor_steps={self.task_steps}',
       '--num_evaluators=0',  # The demo evaluates the agent after the run.
       f'--seed={job.seed}',
@@ -176,4 +193,21 @@ FULL = Plan(
   episodes=100,
   map_env='MiniGrid-FourRooms-v0:fixed:no_goal',
   settings={},
+)
+
+# The other behaviors of the bank rarely reach the reward.
+BANK = Plan(
+  tasks=('MiniGrid-MultiRoom-N4-S5-v0:fixed=3',),
+  bank=(
+    'action_repeat',
+    'uniform',
+    *(
+      small_runs.SmallRun(f'NGU in {name}', 'ngu', env, 10_000, episodes=0)
+      for name, env in (
+        ('rooms', 'MiniGrid-FourRooms-v0:no_goal'),
+        ('crossings', 'MiniGrid-SimpleCrossingS9N2-v0:no_goal'),
+      )
+    ),
+  ),
+  task_steps=40_000,
 )

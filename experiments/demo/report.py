@@ -45,7 +45,16 @@ def table(plan: plan_lib.Plan, results: Results) -> str:
 
 
 def conclusion(plan: plan_lib.Plan, results: Results) -> str:
-  """Compares the worst and the best runs in one sentence."""
+  """Compares the worst and the best runs, or the means, in one sentence."""
+  if plan.bank:
+    uniform, learned = (
+      np.mean(_solved(plan, results, name, plan.tasks, plan.seeds))
+      for name in (plan_lib.UNIFORM, plan_lib.LEARNED)
+    )
+    return (
+      f'With the bank, R2D2 + BT solves {uniform:.0%} of the episodes with '
+      f'uniform draws and {learned:.0%} with learned priorities, on average.'
+    )
   r2d2, bt = (
     _solved(plan, results, name, plan.tasks, plan.seeds)
     for name in ('R2D2', 'R2D2 + BT')
@@ -94,6 +103,9 @@ def draw(
     name = task.replace('MiniGrid-', '').split('-v')[0]
     paths[f'Curves, {name}'] = path = folder / f'curves_{name}.png'
     _draw_curves(plan, results, task, str(path))
+    if plan.bank:
+      paths[f'Priorities, {name}'] = path = folder / f'priorities_{name}.png'
+      _draw_priorities(plan, results, task, str(path))
   if plan.map_env:
     paths['Cells visited'] = path = folder / 'visits.png'
     _draw_visits(plan, results, str(path))
@@ -102,7 +114,7 @@ def draw(
   episodes = [
     episode_video.Episode(*one)
     for seed in plan.seeds
-    for one in results[plan.job('R2D2 + BT', task, seed)]['films']
+    for one in results[plan.job(plan.learners[-1], task, seed)]['films']
   ]
   episode_video.draw(task, episode_video.best(episodes), str(path))
   return paths
@@ -133,6 +145,36 @@ def _curve(result: small_runs.Result) -> plots.Curve:
   episodes = {k: np.asarray(v) for k, v in result['episodes'].items()}
   episodes['solved'] = 100.0 * (episodes['episode_return'] > 0)
   return plots.smoothed_curve(episodes, 'solved', window=_WINDOW)
+
+
+def _draw_priorities(
+  plan: plan_lib.Plan, results: Results, task: str, path: str
+) -> None:
+  """Draws the learned priorities, averaged over the episodes of all seeds."""
+  runs = [
+    results[plan.job(plan_lib.LEARNED, task, seed)]['episodes']
+    for seed in plan.seeds
+  ]
+  episodes = {
+    name: np.concatenate([run[name] for run in runs]) for name in runs[0]
+  }
+  order = np.argsort(episodes['actor_steps'], kind='stable')
+  episodes = {name: values[order] for name, values in episodes.items()}
+  names = [
+    behavior if isinstance(behavior, str) else behavior.algorithm
+    for behavior in (plan.behavior, *plan.bank)
+  ]
+  plots.stacked_shares(
+    path,
+    {
+      name: plots.smoothed_curve(
+        episodes, f'flight_priority_{k}', window=_WINDOW
+      )
+      for k, name in enumerate(names)
+    },
+    title=f'{task}, {tables.counted(len(plan.seeds), "seed")}',
+    ylabel='share of flights',
+  )
 
 
 def _draw_visits(plan: plan_lib.Plan, results: Results, path: str) -> None:

@@ -44,6 +44,7 @@ _CONFIGS = {
 
 Row = dict[str, float]
 Result = dict[str, Any]
+Behavior = Union['SmallRun', str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,8 +60,8 @@ class SmallRun:
     actor_steps: the actor steps of training.
     settings: settings by name, which override the preset.
     behavior: the pre-training run whose policy is transferred, and whose
-      weights `init` loads, or the name of a behavior that comes with the
-      package. Without one, BT transfers an action repeat.
+      weights `init` loads, or the name of a behavior; a tuple of them if BT
+      transfers several. Without one, BT transfers an action repeat.
     init: the weights to load: `partial`, `full`, or empty for none.
     episodes: the number of evaluation episodes; 0 for no evaluation.
     record: whether to also play episodes with flights and store their actions.
@@ -77,7 +78,7 @@ class SmallRun:
   settings: Mapping[str, Any] = dataclasses.field(
     default_factory=dict, hash=False
   )
-  behavior: Union['SmallRun', str, None] = None
+  behavior: Union[Behavior, tuple[Behavior, ...], None] = None
   init: str = ''
   episodes: int = NUM_EPISODES
   record: bool = False
@@ -114,17 +115,29 @@ class SmallRun:
       'init': self.init,
       'episodes': self.episodes,
       'configuration': _changes(self) if self.kind in _CONFIGS else {},
-      'behavior': self._behavior_identity(),
+      'behavior': self._behaviors_identity(),
       **{name: value for name, value in optional.items() if value},
     }
 
-  def _behavior_identity(self) -> dict[str, Any]:
-    if isinstance(self.behavior, SmallRun):
-      return self.behavior._identity()
-    if self.behavior:
-      folder = pathlib.Path(pretrained.resolve(self.behavior))
-      return {'name': self.behavior, 'params_sha256': _checksum(folder)}
-    return {}
+  @property
+  def behaviors(self) -> tuple[Behavior, ...]:
+    """All behaviors that are transferred."""
+    if isinstance(self.behavior, tuple):
+      return self.behavior
+    return (self.behavior,) if self.behavior else ()
+
+  def _behaviors_identity(self) -> Any:
+    identities = [_behavior_identity(each) for each in self.behaviors]
+    if isinstance(self.behavior, tuple):
+      return identities
+    return identities[0] if identities else {}
+
+
+def _behavior_identity(behavior: Behavior) -> dict[str, Any]:
+  if isinstance(behavior, SmallRun):
+    return behavior._identity()
+  folder = pathlib.Path(pretrained.resolve(behavior))
+  return {'name': behavior, 'params_sha256': _checksum(folder)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,17 +160,21 @@ class Job:
 
   @property
   def needed(self) -> list['Job']:
-    """The pre-training run, if this job depends on one."""
-    pretraining = self.run.behavior
-    if isinstance(pretraining, SmallRun):
-      return [Job(pretraining, self.seed)]
-    return []
+    """The pre-training runs that this job depends on."""
+    return [
+      Job(behavior, self.seed)
+      for behavior in self.run.behaviors
+      if isinstance(behavior, SmallRun)
+    ]
 
-  def transferred(self, folder: pathlib.Path) -> str:
-    """Returns the path or name of the behavior to transfer; empty for none."""
-    if isinstance(self.run.behavior, str):
-      return self.run.behavior
-    return ''.join(str(job.behavior(folder)) for job in self.needed)
+  def transferred(self, folder: pathlib.Path) -> list[str]:
+    """Returns the paths or names of the behaviors to transfer."""
+    return [
+      behavior
+      if isinstance(behavior, str)
+      else str(Job(behavior, self.seed).behavior(folder))
+      for behavior in self.run.behaviors
+    ]
 
   def behavior(self, folder: pathlib.Path) -> pathlib.Path:
     """Returns the path of the behavior that an explorer exports."""
@@ -173,10 +190,12 @@ class Job:
     explores = self.run.kind == 'ngu'
     if result is None or (explores and not _checksum(self.behavior(folder))):
       return False
-    return all(
-      _checksum(job.behavior(folder)) in ('', result['behavior'])
-      for job in self.needed
-    )
+    checksums = self.checksums(folder)
+    return not all(checksums) or ''.join(checksums) == result['behavior']
+
+  def checksums(self, folder: pathlib.Path) -> list[str]:
+    """Returns the checksum of each needed behavior; empty for missing ones."""
+    return [_checksum(job.behavior(folder)) for job in self.needed]
 
   def result(self, folder: pathlib.Path) -> Result | None:
     """Reads the result; None if there is none."""
@@ -260,10 +279,9 @@ def _execute(job: Job, folder: pathlib.Path, report: pool.Report) -> None:
   policies, episodes = _learn(job, folder, report)
   result: Result = {
     'row': _evaluate(run, policies, episodes, job.seed) if run.episodes else {},
-    'behavior': ''.join(_checksum(j.behavior(folder)) for j in job.needed),
+    'behavior': ''.join(job.checksums(folder)),
     'episodes': {
-      name: [row[name] for row in episodes]
-      for name in ('actor_steps', 'episode_return')
+      name: [row[name] for row in episodes] for name in _curves(run)
     },
   }
   final = policies[-1]
@@ -293,7 +311,8 @@ def _learn(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
     return [_Policy(agent, learned.variables)], episodes
   if run.kind in _LEARNS:
     return _train(job, folder, report)
-  behavior = bt_acme.load_behavior(job.transferred(folder))
+  (name,) = job.transferred(folder)
+  behavior = bt_acme.load_behavior(name)
   policy = _Policy(
     _agent_in(behavior.agent, run.env),
     behavior.variables,
@@ -334,12 +353,12 @@ def _train(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
       trained = bt_acme.pretrain(run.env, snapshot_steps=steps, **shared)
       paths = [f'{workdir}/behavior-{step}' for step in snapshots]
     else:
-      behavior = job.transferred(folder)
+      transferred = job.transferred(folder)
       if run.init:
-        shared.update(init_from=behavior, init=run.init)
+        shared.update(init_from=transferred[0], init=run.init)
       if run.kind == 'bt':
-        behavior = behavior or 'action_repeat'
-        trained = bt_acme.transfer(run.env, behavior, **shared)
+        transferred = transferred or ['action_repeat']
+        trained = bt_acme.transfer(run.env, transferred, **shared)
       else:
         trained = bt_acme.train(run.env, **shared)
       paths = []
@@ -354,6 +373,13 @@ def _train(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
     for state in states
   ]
   return policies, episodes
+
+
+def _curves(run: SmallRun) -> list[str]:
+  """Returns the metrics of training episodes that a result contains."""
+  learned = run.settings.get('flight_priorities') == 'learned'
+  priorities = [f'flight_priority_{k}' for k in range(len(run.behaviors))]
+  return ['actor_steps', 'episode_return', *(priorities if learned else [])]
 
 
 def _evaluate(

@@ -49,6 +49,11 @@ _SHIPPED = plan_lib.Plan(
 )
 
 
+_BANK = dataclasses.replace(
+  _SHIPPED, bank=('uniform',), task_steps=500, episodes=2
+)
+
+
 @pytest.fixture(name='one_process', scope='module')
 def use_one_process():
   """Executes all runs in one process, which compiles each function once."""
@@ -69,6 +74,25 @@ def run_demo_of_the_shipped_behavior(tmp_path_factory, one_process):
   folder = tmp_path_factory.mktemp('shipped')
   assert demo.run(_SHIPPED, folder, launch=_never) == 0
   return folder
+
+
+def test_a_bank_is_used_with_uniform_draws_and_with_learned_priorities(
+  tmp_path, one_process, capsys
+):
+  assert demo.run(_BANK, tmp_path, launch=_never) == 0
+  assert (tmp_path / 'priorities_MultiRoom-N2-S4.png').exists()
+  output = capsys.readouterr().out
+  columns = 'task random pi_p R2D2 + BT bank, uniform bank, learned'.split()
+  assert columns in [line.split() for line in output.splitlines()]
+  assert '% with learned priorities, on average.' in output
+  (task,) = _BANK.tasks
+  assert _BANK.job('bank, learned', task, 3).transferred(tmp_path) == [
+    *('minigrid-explorer', 'uniform')
+  ]
+  episodes = _BANK.job('bank, learned', task, 3).result(tmp_path)['episodes']
+  np.testing.assert_allclose(
+    np.sum([episodes[f'flight_priority_{k}'] for k in range(2)], axis=0), 1
+  )
 
 
 def _never(script, flags):
