@@ -197,7 +197,10 @@ FULL = Plan(
 
 # The other behaviors of the bank rarely reach the reward.
 BANK = Plan(
-  tasks=('MiniGrid-MultiRoom-N4-S5-v0:fixed=3',),
+  tasks=(
+    'MiniGrid-MultiRoom-N4-S5-v0:fixed=3',
+    'MiniGrid-MultiRoom-N4-S5-v0:fixed=5',
+  ),
   bank=(
     'action_repeat',
     'uniform',

@@ -100,7 +100,7 @@ def draw(
   """Draws all other figures; returns their paths by title."""
   paths: dict[str, pathlib.Path] = {}
   for task in plan.tasks:
-    name = task.replace('MiniGrid-', '').split('-v')[0]
+    name = task.replace('MiniGrid-', '').replace('-v0', '').replace(':', '-')
     paths[f'Curves, {name}'] = path = folder / f'curves_{name}.png'
     _draw_curves(plan, results, task, str(path))
     if plan.bank:

@@ -80,7 +80,7 @@ def test_a_bank_is_used_with_uniform_draws_and_with_learned_priorities(
   tmp_path, one_process, capsys
 ):
   assert demo.run(_BANK, tmp_path, launch=_never) == 0
-  assert (tmp_path / 'priorities_MultiRoom-N2-S4.png').exists()
+  assert (tmp_path / 'priorities_MultiRoom-N2-S4-fixed=1.png').exists()
   output = capsys.readouterr().out
   columns = 'task random pi_p R2D2 + BT bank, uniform bank, learned'.split()
   assert columns in [line.split() for line in output.splitlines()]
@@ -140,7 +140,7 @@ def test_the_shipped_behavior_is_shown_before_anything_is_learned(
   shown = output.index('behavior.gif')
   assert shown < output.index('== 2 of 3') < output.index('control.gif')
   assert 'NGU' not in output
-  assert (shipped / 'curves_MultiRoom-N2-S4.png').exists()
+  assert (shipped / 'curves_MultiRoom-N2-S4-fixed=1.png').exists()
 
 
 def test_the_shipped_behavior_solves_a_task_that_random_actions_do_not(shipped):
@@ -165,7 +165,7 @@ def _with(run, behavior):
 
 
 def test_the_figures_exist(finished):
-  for name in ('curves_FourRooms.png', 'visits.png'):
+  for name in ('curves_FourRooms-fixed.png', 'visits.png'):
     assert (finished / name).read_bytes().startswith(b'\x89PNG')
   path = finished / 'control.gif'
   assert path.stat().st_size < 1_000_000
