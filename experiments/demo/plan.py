@@ -124,18 +124,22 @@ class Plan:
     alone = {**transferred, 'actor_steps': 0}
     settings = self._own_settings(config_lib.BTConfig)
     bt = {**transferred, 'kind': 'bt', 'settings': settings, 'record': True}
-    bank = {**bt, 'behavior': (self.behavior, *self.bank)}
+    # The extra actions of all behaviors would be too much to learn.
+    flights = {**settings, 'extra_action': False}
+    uniform = {**flights, 'behavior_draws': 'episode'}
     learned = {
+      **flights,
       'flight_priorities': 'learned',
       'priority_signal': 'discovery_then_novelty',
     }
+    bank = {**bt, 'behavior': (self.behavior, *self.bank)}
     maps = {'map_env': self.map_env, 'map_episodes': self.map_episodes}
     changes: dict[str, Any] = {
       'R2D2': {},
       'fine-tuning': {'init': 'full', **transferred},
       'R2D2 + BT': bt,
-      UNIFORM: {**bank, 'settings': {**settings, 'behavior_draws': 'episode'}},
-      LEARNED: {**bank, 'settings': {**settings, **learned}},
+      UNIFORM: {**bank, 'settings': uniform},
+      LEARNED: {**bank, 'settings': learned},
       'pi_p': {**alone, 'kind': 'behavior', 'record': bool(self.behavior)},
       'random': {**alone, 'kind': 'random', **(maps if self.map_env else {})},
     }
