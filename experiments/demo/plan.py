@@ -125,7 +125,10 @@ class Plan:
     settings = self._own_settings(config_lib.BTConfig)
     bt = {**transferred, 'kind': 'bt', 'settings': settings, 'record': True}
     # The extra actions of all behaviors would be too much to learn.
-    flights = {**settings, 'extra_action': False}
+    flights = {
+      **{k: v for k, v in settings.items() if k != 'extra_action_margin'},
+      'extra_action': False,
+    }
     uniform = {**flights, 'behavior_draws': 'episode'}
     learned = {
       **flights,
