@@ -125,10 +125,8 @@ class Plan:
     settings = self._own_settings(config_lib.BTConfig)
     bt = {**transferred, 'kind': 'bt', 'settings': settings, 'record': True}
     # The extra actions of all behaviors would be too much to learn.
-    flights = {
-      **{k: v for k, v in settings.items() if k != 'extra_action_margin'},
-      'extra_action': False,
-    }
+    roles = ['both', *('fly' for _ in self.bank)]
+    flights = {**settings, 'behavior_roles': ','.join(roles)}
     uniform = {**flights, 'behavior_draws': 'episode'}
     learned = {
       **flights,
