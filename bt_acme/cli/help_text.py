@@ -1,4 +1,7 @@
-"""Text of `--help`: the script's own flags, then its settings by group."""
+"""Text of `--help`: the script's own flags, then its settings by group.
+
+The text of a setting comes from its class in `bt_acme/config` (`flags.py`).
+"""
 
 import dataclasses
 import inspect

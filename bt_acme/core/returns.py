@@ -1,4 +1,4 @@
-"""Transitions and returns, shared by the targets of all losses.
+"""Transitions and returns, shared by all targets, which `targets.py` defines.
 
 The formulas work on both JAX arrays (the learner's batches) and NumPy arrays
 (an actor's own sequences). Time is the first axis. Values at row t belong to

@@ -61,7 +61,8 @@ class Outcome(NamedTuple):
     """The exit code of a command that executes all runs."""
     if self.wrong_flags:
       return records.WRONG_FLAGS
-    return 128 + self.signum if self.signum else int(bool(self.failed))
+    failed = bool(self.failed or self.blocked)
+    return 128 + self.signum if self.signum else int(failed)
 
 
 class _Job(NamedTuple):

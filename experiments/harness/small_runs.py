@@ -178,11 +178,11 @@ class Job:
 
   def behavior(self, folder: pathlib.Path) -> pathlib.Path:
     """Returns the path of the behavior that an explorer exports."""
-    return folder / 'behaviors' / self.run.name(self.seed)
+    return folder / 'behaviors' / self.id
 
   def is_ready(self, folder: pathlib.Path) -> bool:
-    """Returns whether the required behavior exists."""
-    return all(job.behavior(folder).exists() for job in self.needed)
+    """Returns whether the pre-training runs are done."""
+    return all(job.is_done(folder) for job in self.needed)
 
   def is_done(self, folder: pathlib.Path) -> bool:
     """Returns whether the result exists and, for an explorer, the behavior."""
@@ -363,7 +363,7 @@ def _train(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
         trained = bt_acme.train(run.env, **shared)
       paths = []
     if trained.actor_steps < run.actor_steps:
-      raise KeyboardInterrupt  # The run was saved and stopped early.
+      raise KeyboardInterrupt  # Another attempt starts from the beginning.
     states: list[Any] = [*map(behaviors.Exported, paths), trained]
     episodes = logs.read_rows(workdir, 'actor')
   if explores:

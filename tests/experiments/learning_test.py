@@ -73,8 +73,12 @@ def test_a_run_waits_for_a_missing_behavior(folder, tmp_path):
   (explored,) = bt.needed
   assert bt.is_ready(folder) and explored.is_done(folder)
   assert not bt.is_ready(tmp_path) and not explored.is_done(tmp_path)
-  other = dataclasses.replace(bt.run, settings={**TINY, 'batch_size': 4})
+  changed = {**TINY, 'batch_size': 4}
+  other = dataclasses.replace(bt.run, settings=changed)
   assert results.Job(other, 3).id != bt.id
+  explorer = dataclasses.replace(EXPLORER, settings=changed)
+  other = dataclasses.replace(bt.run, behavior=explorer)
+  assert not results.Job(other, 3).is_ready(folder)
 
 
 def test_a_result_with_other_settings_is_ignored(folder):
