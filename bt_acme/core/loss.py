@@ -23,6 +23,7 @@ from bt_acme import config as config_lib
 from bt_acme.core import arrays, burn_in, networks, types
 from bt_acme.core import priorities as priorities_lib
 from bt_acme.core import returns as returns_lib
+from bt_acme.core import td_errors as td_errors_lib
 from bt_acme.core.behavior_transfer import kickstarting as kickstarting_lib
 
 
@@ -70,7 +71,7 @@ def q_network_loss(
     burn_in_length=replay.burn_in_length,
     hold_flights=hold_flights,
   )  # [T + 1, B, A'] each
-  errors = priorities_lib.td_errors(
+  errors = td_errors_lib.td_errors(
     q_online,
     q_target,
     returns_lib.Transitions(
@@ -176,7 +177,7 @@ def _each_sequence(
 
 
 def masked_loss(
-  errors: priorities_lib.TDErrors,
+  errors: td_errors_lib.TDErrors,
   probabilities: jax.Array,
   *,
   exponent: float,
@@ -213,7 +214,7 @@ def masked_loss(
 
 def _metrics(
   loss: jax.Array,
-  errors: priorities_lib.TDErrors,
+  errors: td_errors_lib.TDErrors,
   q_online: jax.Array,
   reward: jax.Array,
 ) -> types.Metrics:

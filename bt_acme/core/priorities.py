@@ -1,86 +1,19 @@
-"""TD errors, and the sampling priorities of sequences in replay.
+"""The sampling priorities of sequences in replay, from their TD errors.
 
-The learner computes both on a device, with JAX arrays [T, B]. Actors compute
+The learner computes them on a device, with JAX arrays [T, B]. Actors compute
 them for new sequences on the host, with NumPy arrays [T].
 """
 
-from typing import NamedTuple
-
-import chex
 import numpy as np
 import numpy.typing as npt
 
-from bt_acme import config as config_lib
-from bt_acme.core import arrays, returns, targets
-from bt_acme.core.behavior_transfer import relabelling
+from bt_acme.core import arrays
+from bt_acme.core import td_errors as td_errors_lib
 
 
-class TDErrors(NamedTuple):
-  """TD errors of every transition under its own and its duplicate's label.
-
-  Attributes:
-    target: float [T, B], the target of both.
-    own: float [T, B], δ, under the label of the transition itself.
-    duplicate: float [T, B], δ', under the label of its duplicate.
-    trained: float [T, B], 1 where δ counts: valid transitions outside the
-      burn-in.
-    duplicated: float [T, B], 1 where δ' counts.
-  """
-
-  target: arrays.Array
-  own: arrays.Array
-  duplicate: arrays.Array
-  trained: arrays.Array
-  duplicated: arrays.Array
-
-
-def td_errors(
-  q_online: arrays.Array,
-  q_target: arrays.Array,
-  transitions: returns.Transitions,
-  trained: arrays.Array,
-  recursion: returns.Recursion,
-  *,
-  learner: config_lib.LearnerConfig,
-  num_actions: int,
-) -> TDErrors:
-  """Computes the TD errors: targets minus the online values of both labels.
-
-  Args:
-    q_online: float [T + 1, B, A'], the values of the online network.
-    q_target: float [T + 1, B, A'], the values of the target network.
-    transitions: the T transitions of each sequence.
-    trained: float [T, B], 1 where transitions are trained on.
-    recursion: computes returns for arrays of this type.
-    learner: the settings of the loss.
-    num_actions: A, the number of actions.
-
-  Returns:
-    δ and δ', and masks of where they count. The targets block the gradient.
-  """
-  chex.assert_equal_shape([q_online, q_target])
-  chex.assert_equal_shape([*transitions, trained])
-  chex.assert_equal_shape_prefix([q_online[1:], trained], trained.ndim)
-  compute = targets.TARGETS[learner.loss]
-  target = arrays.stop_gradient(
-    compute(q_online, q_target, transitions, learner, recursion)
-  )
-  label, duplicated = relabelling.labels(
-    transitions.choice,
-    transitions.action,
-    transitions.source,
-    num_actions=num_actions,
-    behavior_labels=learner.behavior_labels,
-    duplicate_flights=learner.duplicate_flights,
-  )
-  own, duplicate = (
-    target - returns.take(q_online[:-1], choice)
-    for choice in (label, transitions.action)
-  )
-  return TDErrors(target, own, duplicate, trained, trained * duplicated)
-
-
-def sequence_priorities(errors: TDErrors, *, max_weight: float) -> arrays.Array:
+def sequence_priorities(
+  errors: td_errors_lib.TDErrors, *, max_weight: float
+) -> arrays.Array:
   """Mixes the maximum and the mean absolute TD error of each sequence.
 
     p = η max |δ| + (1 - η) mean |δ|

@@ -16,6 +16,7 @@ import numpy as np
 from bt_acme import config as config_lib
 from bt_acme.core import priorities as priorities_lib
 from bt_acme.core import returns, types
+from bt_acme.core import td_errors as td_errors_lib
 from bt_acme.replay import blocks
 
 # The priority of the sequence that a block completes.
@@ -108,7 +109,7 @@ def from_q_values(
     if not len(steps['choice']):
       return None
   trained = np.ones(len(steps['choice']), np.float32)
-  errors = priorities_lib.td_errors(
+  errors = td_errors_lib.td_errors(
     q_values,
     q_values,
     returns.Transitions(**steps, valid=trained),

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bt_acme import config as config_lib
-from bt_acme.core import priorities, returns
+from bt_acme.core import priorities, returns, td_errors
 from tests.reference import priorities as reference
 
 
@@ -13,7 +13,7 @@ def errors_of(values, weights, xp=jnp):
   """Returns TD errors [N, B]; the last rows are the errors of duplicates."""
   values, weights = (np.asarray(x, np.float32) for x in (values, weights))
   half = len(values) // 2
-  return priorities.TDErrors(
+  return td_errors.TDErrors(
     None,
     *(xp.asarray(x) for x in (values[:-half], values[-half:])),
     *(xp.asarray(x) for x in (weights[:-half], weights[-half:])),
@@ -64,7 +64,7 @@ def test_mismatched_shapes_are_errors(wrong):
   }
   arrays[wrong] = arrays[wrong][:, :1]
   with pytest.raises(AssertionError):
-    priorities.td_errors(
+    td_errors.td_errors(
       arrays.pop('q_online'),
       arrays.pop('q_target'),
       trained=arrays.pop('trained'),
