@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 25_750,
-  'lines of code in bt_acme/runtime': 4_590,
-  'lines of code in experiments': 5_270,
-  'lines of code in benchmarks': 2_900,
-  'classes': 299,
+  'lines of code': 25_900,
+  'lines of code in bt_acme/runtime': 4_520,
+  'lines of code in experiments': 5_310,
+  'lines of code in benchmarks': 2_870,
+  'classes': 300,
   'public class names that several classes have': 2,
-  'lines of tests': 36_320,
+  'lines of tests': 37_030,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]
