@@ -19,7 +19,7 @@ import pytest
 AT_MOST = {
   'lines of code': 25_900,
   'lines of code in bt_acme/runtime': 4_520,
-  'lines of code in experiments': 5_310,
+  'lines of code in experiments': 5_340,
   'lines of code in benchmarks': 2_870,
   'classes': 300,
   'public class names that several classes have': 2,
