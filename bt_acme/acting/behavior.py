@@ -269,6 +269,7 @@ def check_proposals(
   *,
   num_actions: int,
   actor_step: int,
+  first_environment: int = 0,
 ) -> None:
   """Checks all proposals of the core sides, whether or not they were executed.
 
@@ -277,6 +278,7 @@ def check_proposals(
     proposals: int32 [N, K], the action proposed by each behavior.
     num_actions: A, the number of actions.
     actor_step: the actor step to report in an error.
+    first_environment: index of the first environment in the whole run.
 
   Raises:
     ValueError: if a proposal is not one of the A actions.
@@ -286,6 +288,6 @@ def check_proposals(
     i, k = np.argwhere(wrong)[0]
     raise ValueError(
       f'behavior {behaviors[k].name!r} returned {proposals[i, k]} at actor '
-      f'step {actor_step} of environment {i}: out of range. Return an action '
-      f'in [0, {num_actions - 1}].'
+      f'step {actor_step} of environment {first_environment + i}: out of '
+      f'range. Return an action in [0, {num_actions - 1}].'
     )

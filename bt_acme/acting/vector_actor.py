@@ -255,6 +255,7 @@ class VectorActor:
         proposals,
         num_actions=self._agent.spec.num_actions,
         actor_step=self._turns,
+        first_environment=self._first_environment,
       )
       if self._agent.replay_shapes.has_proposals:
         drawn = self._extras['flight_behavior']

@@ -91,10 +91,10 @@ class Coordinator(node.Node):
     with self._lock:
       return dict(self._counts)
 
-  def poll(self) -> tuple[int, dict[str, int]]:
-    """Returns the phase of the run and all counts."""
+  def poll(self) -> int:
+    """Returns the phase of the run."""
     with self._lock:
-      return self._advance(), dict(self._counts)
+      return self._advance()
 
   def poll_to_save(
     self, status: Mapping[str, float]
@@ -203,8 +203,8 @@ class Coordinator(node.Node):
     with self._lock:
       if not self._logger('evaluator').write_waiting():
         return False
-      metrics.sync(self._run.workdir, ['evaluator'])
-      return True
+    metrics.sync(self._run.workdir, ['evaluator'])
+    return True
 
   def learner_ended(self, finished: bool) -> None:
     """Records that the learner will make no more calls.
@@ -232,10 +232,8 @@ class Coordinator(node.Node):
     with self._lock:
       for logger in self._logs.values():
         logger.write_waiting()
-    phase, _ = self.poll()
-    # The counts of a resumed run are unknown until the learner is ready.
-    if phase != node.Phase.STARTING and self._display is not None:
-      self._display.update(self.progress())
+    phase = self.poll()
+    self._show(phase)
     return None if phase == node.Phase.DONE else _POLL_SECONDS
 
   def stop(self) -> None:
@@ -248,12 +246,17 @@ class Coordinator(node.Node):
 
   def close(self) -> None:
     """Closes the logs and the display."""
+    self._show(self._phase)
     if self._display is not None:
-      self._display.update(self.progress())
       self._display.close()
     with self._lock:
       for logger in self._logs.values():
         logger.close()
+
+  def _show(self, phase: int) -> None:
+    # The counts of a resumed run are unknown until the learner is ready.
+    if phase != node.Phase.STARTING and self._display is not None:
+      self._display.update(self.progress())
 
   def progress(self) -> dict[str, float]:
     """Returns the values to display; see `progress.Progress.update`."""

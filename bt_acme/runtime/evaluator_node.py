@@ -39,7 +39,7 @@ class EvaluatorNode(node.Node):
     """Runs the next evaluation, if one is pending."""
     if self._unlogged is not None and not self._confirm(self._unlogged):
       return _POLL_SECONDS
-    phase, _ = self._coordinator.poll()
+    phase = self._coordinator.poll()
     if phase == node.Phase.STARTING:
       return _POLL_SECONDS
     pending = self._learner.next_evaluation(self._index)

@@ -201,6 +201,8 @@ class LearnerNode(node.Node):
     self._context.call_with_timeout(
       lambda: self._coordinator.learner_ended(finished), _LAST_POLL_SECONDS
     )
+    if finished:
+      self._context.saved()
     self._logger.close()
     self._stack.close()
 
@@ -235,7 +237,6 @@ class LearnerNode(node.Node):
       if self._agent.intrinsic is not None:
         self._export(self._run.behavior_folder)
       self._end(True)
-      self._context.saved()
       return
     self._try_to_save(now)
 

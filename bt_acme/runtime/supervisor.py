@@ -356,9 +356,12 @@ class Supervisor:
     return None
 
   def _interrupted(self, signum: signal.Signals) -> _End:
-    self._terminal.log(
-      f'{signum.name}: stopping. Send it again to kill everything immediately.'
+    what = (
+      'killing everything.'
+      if len(self._interrupts) > 1
+      else 'stopping. Send it again to kill everything immediately.'
     )
+    self._terminal.log(f'{signum.name}: {what}')
     return _End(interrupts.exit_code(signum))
 
   def _stop(self, end: _End) -> _End:

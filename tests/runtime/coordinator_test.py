@@ -109,7 +109,7 @@ def make_run(monkeypatch):
 def assert_stays(coordinator, thread, phase):
   thread.join(0.2)
   assert thread.is_alive()
-  assert coordinator.poll()[0] == phase
+  assert coordinator.poll() == phase
 
 
 def test_a_run_goes_through_its_phases(make, run):
@@ -128,7 +128,7 @@ def test_a_run_goes_through_its_phases(make, run):
   coordinator.evaluator_done(0)
   thread.join(5)
   assert not thread.is_alive()
-  assert coordinator.poll()[0] == node.Phase.DONE
+  assert coordinator.poll() == node.Phase.DONE
 
 
 def test_a_run_without_evaluators_ends_with_its_learner(make, run):
@@ -145,7 +145,7 @@ def test_a_learner_that_was_stopped_does_not_end_the_run(make):
   coordinator = make()
   coordinator.resume({})
   coordinator.learner_ended(False)
-  assert coordinator.poll()[0] == node.Phase.RUNNING
+  assert coordinator.poll() == node.Phase.RUNNING
 
 
 def test_a_stopping_coordinator_waits_for_the_learner(make, run):
@@ -241,7 +241,7 @@ def test_a_run_never_returns_to_an_earlier_phase(make):
   coordinator = make()
   coordinator.learner_ended(True)
   coordinator.resume({})
-  assert coordinator.poll()[0] == node.Phase.EVALUATORS_FINISH
+  assert coordinator.poll() == node.Phase.EVALUATORS_FINISH
   assert list(node.Phase) == sorted(node.Phase) and node.Phase.RUNNING == 1
 
 
