@@ -1,4 +1,7 @@
-"""Restart policy: which node failures a program survives, and how often."""
+"""Restart policy: which node failures a program survives, and how often.
+
+The supervisor applies it (`Supervisor._handle_failure`).
+"""
 
 import collections
 import time
