@@ -209,6 +209,8 @@ def _inference_row(
     server.answer(requests)
     return [request.answer for request in requests]
 
+  call()
+  server.stop()  # Answers for fewer groups need not be compiled.
   what = f'rewards, memories of {scale.memories:,}' if rewards else 'features'
   name = f'inference-gpu {scale.games} games, {what}'
   comparison = harness.Comparison(name, 'calls/s', harness.timed(call))

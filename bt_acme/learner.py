@@ -87,7 +87,8 @@ class Learner:
 
   The learner also stores what actors report: the running statistics of the
   intrinsic reward (`statistics_store`) and the scores of flights
-  (`flight_priorities`). Other threads may call the methods for actors.
+  (`flight_priorities`). Other threads may report while a step runs, but only
+  the learner's own thread may read `variables`.
 
   Attributes:
     largest_priority: the largest priority of recent finished steps.

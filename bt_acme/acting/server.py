@@ -65,10 +65,16 @@ class _CompiledSteps:
   def size(self, num_groups: int) -> int:
     """Returns the number of groups to which a call is padded.
 
+    A size that could not be compiled is not used.
+
     Args:
       num_groups: the number of groups with requests.
     """
-    sizes = [n for n, step in self._compiled.items() if step.done()]
+    sizes = [
+      n
+      for n, step in self._compiled.items()
+      if step.done() and not step.cancelled() and step.exception() is None
+    ]
     return min((n for n in sizes if n >= num_groups), default=self._max_size)
 
   def __call__(self, params: Any, *args: Any) -> Any:

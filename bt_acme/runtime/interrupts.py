@@ -77,7 +77,8 @@ def put_into(queue: events.EventQueue) -> Iterator[None]:
     stack.enter_context(handled(stop_signals(), queue.put))
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
       # While SIGCHLD is ignored, the kernel discards the exit codes of nodes.
-      stack.enter_context(handled([signal.SIGCHLD], lambda signum: None))
+      signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+      stack.callback(signal.signal, signal.SIGCHLD, signal.SIG_IGN)
     yield
 
 

@@ -158,6 +158,10 @@ def _print_paths(paths: dict[str, pathlib.Path]) -> None:
 
 def main(argv: list[str]) -> int:
   del argv
+  if FLAGS.bank and (FLAGS.full or FLAGS.finetuning):
+    raise ValueError(
+      'bank=True excludes full and finetuning. Remove --bank, or the others.'
+    )
   chosen = plan_lib.BANK if FLAGS.bank else plan_lib.Plan()
   plan = dataclasses.replace(
     plan_lib.FULL if FLAGS.full else chosen,
