@@ -106,6 +106,17 @@ class Agent:
     networks_lib.torso_kind(
       self.config.network.torso, self.spec.observation_shape
     )
+    if (
+      self.transfer is not None
+      and self.transfer.kickstarts
+      and not self.transfer.flights
+      and len(self.behaviors) > 1
+    ):
+      raise ValueError(
+        f'kickstarting={self.transfer.kickstarting} with flights=False learns '
+        f'from one behavior, but there are {len(self.behaviors)}, and only '
+        'flights draw among them. Pass one behavior, or set flights=True.'
+      )
     for behavior in self.behaviors:
       behavior.validate(self.spec.observation_shape, self.spec.num_actions)
     if self.behaviors:

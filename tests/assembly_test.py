@@ -21,6 +21,18 @@ def test_behaviors_require_bt_config():
     assembly.Agent(fakes.make_config(), fakes.SPEC, (behaviors.Uniform(),))
 
 
+def test_kickstarting_without_flights_has_one_behavior():
+  config = fakes.make_config(
+    config_lib.BTConfig,
+    transfer=config_lib.TransferConfig(flights=False, kickstarting=0.1),
+  )
+  assembly.Agent(config, fakes.SPEC, (behaviors.Uniform(),))
+  with pytest.raises(
+    ValueError, match='learns from one behavior, but there ar'
+  ):
+    assembly.Agent(config, fakes.SPEC, (behaviors.Uniform(),) * 2)
+
+
 def test_a_jitted_behavior_is_checked():
   with pytest.raises(TypeError, match="'mine' returns float32 of shape"):
     assembly.Agent(

@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 25_900,
+  'lines of code': 25_910,
   'lines of code in bt_acme/runtime': 4_520,
   'lines of code in experiments': 5_340,
   'lines of code in benchmarks': 2_870,
   'classes': 300,
   'public class names that several classes have': 2,
-  'lines of tests': 37_030,
+  'lines of tests': 37_045,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

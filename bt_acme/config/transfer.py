@@ -98,8 +98,8 @@ class TransferConfig:
     kickstarting: Initial weight of a loss that moves the values of primitive
       actions towards the action that the behavior of the episode proposes, at
       each step (Schmitt et al. 2018; QDagger, Agarwal et al. 2022). One
-      behavior is drawn for each episode; without flights, it is the first one.
-      0 stores no proposals, as in the paper.
+      behavior is drawn for each episode; without flights, there may be only
+      one. 0 stores no proposals, as in the paper.
     kickstarting_steps: Number of learner steps in which the weight of
       kickstarting falls to 0, linearly.
     kickstarting_temperature: Temperature of the policy that kickstarting

@@ -89,8 +89,14 @@ class SequenceBuilder:
       The block that this observation completes, or None.
 
     Raises:
-      ValueError: if the observation does not match `ReplayShapes`.
+      ValueError: if the observation does not match `ReplayShapes`, or the
+        proposal that they require is missing.
     """
+    if self._shapes.has_proposals and transition.proposal == types.NO_ACTION:
+      raise ValueError(
+        'proposal is missing: with kickstarting, each transition needs the '
+        'action that the behavior of the episode proposes.'
+      )
     observation = transition.observation
     finished = None
     if len(self._steps) == self._period:

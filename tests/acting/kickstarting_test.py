@@ -58,11 +58,11 @@ def test_each_step_has_the_proposal_of_the_behavior_of_the_episode():
   assert drawn == {0, 1}
 
 
-def test_without_flights_the_first_behavior_proposes():
+def test_the_behavior_also_proposes_without_flights():
   settings = 'flights=False,extra_action=False,kickstarting=0.5'
   scripted = behaviors.FromCallable(fakes.scripted)
   own = 0
-  for transitions in _play(f'bt:{settings}', (scripted, fakes.Proposing(1))):
+  for transitions in _play(f'bt:{settings}', (scripted,)):
     for x in transitions:
       assert x.source == types.OWN
       assert x.proposal == _proposed(x)

@@ -255,4 +255,5 @@ def test_ngu_visits_more_than_a_random_policy(tmp_path):
 def test_behavior_transfer_gains_where_the_behavior_loses(tmp_path):
   transfer = _run('BT', 'MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.15')
   _execute(transfer.behavior, tmp_path)
-  assert _execute(transfer, tmp_path)['return'] > 0.4
+  # 0.36 is the return of the shortest way.
+  assert _execute(transfer, tmp_path)['return'] > 0.2

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bt_acme import config as config_lib
+from bt_acme.core import types
 from bt_acme.replay import builder as builder_lib
 from tests.replay import episodes
 
@@ -28,6 +29,17 @@ def test_episode_without_a_step_writes_nothing():
   builder = builder_lib.SequenceBuilder(config, shapes)
   episode = episodes.make_episode(np.random.default_rng(0), 1, shapes)
   assert builder.end_episode(*episode.final) is None
+
+
+def test_a_missing_proposal_is_rejected():
+  config = episodes.make_config()
+  shapes = episodes.make_shapes()._replace(has_proposals=True)
+  builder = builder_lib.SequenceBuilder(config, shapes)
+  step = episodes.make_episode(np.random.default_rng(0), 2, shapes).steps[0]
+  builder.add(step)
+  builder.reset()
+  with pytest.raises(ValueError, match='proposal is missing: with kickstart'):
+    builder.add(step._replace(proposal=types.NO_ACTION))
 
 
 def _build(num_steps, **settings):

@@ -3,6 +3,7 @@
 A failing test prints the command that repeats its history.
 """
 
+import gc
 import statistics
 import subprocess
 import sys
@@ -21,6 +22,13 @@ pytestmark = [
 ]
 _FAILURES, _START = 10_000, 5
 _PLANTED_FAILURES = 20_000
+
+
+@pytest.fixture(autouse=True, scope='module')
+def collect_open_files():
+  """Collects the open files here, where their warnings are ignored."""
+  yield
+  gc.collect()
 
 
 def test_ten_thousand_failures():

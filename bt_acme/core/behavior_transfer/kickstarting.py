@@ -2,10 +2,11 @@
 
     L_t = λ_n (log Σ_a e^(Q(s_t, a) / τ) - Q(s_t, b_t) / τ)
 
-This is the cross-entropy of the policy softmax(Q / τ) over the A primitive
-actions, given the action b_t that the behavior proposed. It is added to the
-loss of each trained transition, no matter who selected its action. The weight λ
-falls linearly from its initial value to 0 over the first learner steps n.
+This is the cross-entropy of the policy softmax(Q / τ), with the rescaled values
+that the network returns for the A primitive actions, given the action b_t that
+the behavior proposed. It is added to the loss of each trained transition, no
+matter who selected its action. The weight λ falls linearly from its initial
+value to 0 over the first learner steps n.
 
 Sources: Schmitt et al. 2018 (arXiv:1803.03835); Agarwal et al. 2022
 (arXiv:2206.01626), QDagger. Unlike there, the behavior is a black box, which

@@ -176,7 +176,7 @@ def test_after_its_steps_the_gradient_is_that_without_it():
   assert metrics['kickstarting_loss'] == 0
 
 
-def test_values_of_extra_actions_are_not_distilled():
+def test_padding_has_no_gradient():
   _, _, gradient, _ = _losses(_TRANSFER, _batch(real=[0] * _BATCH))
   assert all(not x.any() for x in jax.tree.leaves(gradient))
 
