@@ -14,9 +14,12 @@ from tests.agents import fakes
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
 
-def _play(kind, transferred):
+def _play(transferred, **settings):
   """Returns the transitions of each environment."""
-  agent = dataclasses.replace(fakes.make_agent(kind), behaviors=transferred)
+  agent = fakes.make_agent('bt')
+  transfer = dataclasses.replace(agent.config.transfer, **settings)
+  config = dataclasses.replace(agent.config, transfer=transfer)
+  agent = dataclasses.replace(agent, config=config, behaviors=transferred)
   sinks = [runs.Recorder() for _ in range(runs.N)]
   actor = vector_actor.VectorActor(
     agent, epsilons=[0.3] * runs.N, seed=2, sinks=sinks
@@ -41,7 +44,7 @@ def test_each_step_has_the_proposal_of_the_behavior_of_the_episode():
   constant = fakes.Proposing(1)
   scripted = behaviors.FromCallable(fakes.scripted)
   drawn = set()
-  for transitions in _play('bt:kickstarting=0.5', (scripted, constant)):
+  for transitions in _play((scripted, constant), kickstarting=0.5):
     by_episode = {}
     for x in transitions:
       episode = int(fakes.marks(x.observation[..., -1:])[1])
@@ -59,10 +62,10 @@ def test_each_step_has_the_proposal_of_the_behavior_of_the_episode():
 
 
 def test_the_behavior_also_proposes_without_flights():
-  settings = 'flights=False,extra_action=False,kickstarting=0.5'
+  settings = {'flights': False, 'extra_action': False, 'kickstarting': 0.5}
   scripted = behaviors.FromCallable(fakes.scripted)
   own = 0
-  for transitions in _play(f'bt:{settings}', (scripted,)):
+  for transitions in _play((scripted,), **settings):
     for x in transitions:
       assert x.source == types.OWN
       assert x.proposal == _proposed(x)
@@ -72,5 +75,5 @@ def test_the_behavior_also_proposes_without_flights():
 
 def test_without_kickstarting_there_are_no_proposals():
   scripted = behaviors.FromCallable(fakes.scripted)
-  for transitions in _play('bt', (scripted,)):
+  for transitions in _play((scripted,)):
     assert all(x.proposal == types.NO_ACTION for x in transitions)
