@@ -57,7 +57,7 @@ def test_a_full_disk_is_reported_in_one_line(tmp_path):
     largest_file=20_000,  # Enough for the settings, but not for a checkpoint.
   )
   assert code == 1
-  assert 'Traceback' not in errors and '\nerror: ' in errors, errors
+  assert 'Traceback' not in errors and '\nerror: ' in f'\n{errors}', errors
   assert 'File too large' in errors.splitlines()[-1]
   assert f"same command to resume workdir='{tmp_path}" in errors
 
