@@ -82,7 +82,7 @@ r2d2 = bt_acme.train(task, max_actor_steps=40_000)
 # ## Compare
 
 # %%
-print(bt_acme.evaluate(bt), bt_acme.evaluate(r2d2))
+print(bt_acme.evaluate(bt), bt_acme.evaluate(r2d2), sep='\n\n')
 
 # %%
 bt_acme.plots.learning_curves({'R2D2': r2d2, 'BT': bt}, path='runs/curves.png')
