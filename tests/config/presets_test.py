@@ -1,9 +1,11 @@
 """Tests that presets change existing settings to valid values."""
 
 import dataclasses
+import inspect
 
 import pytest
 
+import bt_acme
 from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
@@ -70,6 +72,13 @@ def test_large_presets_have_the_papers_actors_and_evaluations(
 @pytest.mark.parametrize('name', ['laptop', 'atari_small', 'minigrid'])
 def test_small_presets_have_few_actors(name):
   assert presets.get(name, _RunSettings)['num_actors'] <= 2
+
+
+def test_launched_runs_have_as_many_environments_as_those_of_the_library():
+  settings = presets.get('minigrid', _RunSettings)
+  run = names.build(_RunSettings, settings).run
+  parameters = inspect.signature(bt_acme.transfer).parameters
+  assert run.num_environments == parameters['num_environments'].default
 
 
 def test_a_preset_is_a_copy():
