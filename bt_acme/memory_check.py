@@ -90,18 +90,20 @@ def estimate_evaluation(
 
 
 def estimate_device(
-  agent: assembly.Agent, num_devices: int
+  agent: assembly.Agent, num_devices: int, operand_size: int = 4
 ) -> list[MemoryRequirement]:
   """Lists the memory requirements of the learner on each of several devices.
 
   Args:
     agent: the agent that learns.
     num_devices: the number of devices that share a batch.
+    operand_size: the number of bytes in which a device stores a number that it
+      multiplies, if it is not smaller anyway.
   """
   return [
     _learner(agent),
     _batches(agent, num_devices),
-    _activations(agent, num_devices),
+    _activations(agent, num_devices, operand_size),
   ]
 
 
@@ -200,7 +202,9 @@ def _batches(agent: assembly.Agent, num_devices: int = 1) -> MemoryRequirement:
   )
 
 
-def _activations(agent: assembly.Agent, num_devices: int) -> MemoryRequirement:
+def _activations(
+  agent: assembly.Agent, num_devices: int, operand_size: int
+) -> MemoryRequirement:
   """Returns the requirement of a learner step's gradient, from shapes alone.
 
   The gradient of a product needs its left operand, and the gradient of the
@@ -220,7 +224,7 @@ def _activations(agent: assembly.Agent, num_devices: int) -> MemoryRequirement:
     shape(rows, np.float32),
     state,
   ).jaxpr
-  operands = sorted(_left_operands(jaxpr))
+  operands = sorted(_left_operands(jaxpr, operand_size))
   # The largest operand is the observation, which has no gradient.
   gradient = sum(operands[-2:-1])
   return MemoryRequirement(
@@ -232,18 +236,18 @@ def _activations(agent: assembly.Agent, num_devices: int) -> MemoryRequirement:
   )
 
 
-def _left_operands(jaxpr: Any) -> Iterator[int]:
+def _left_operands(jaxpr: Any, operand_size: int) -> Iterator[int]:
   """Yields the bytes of the left operands of products outside the LSTM."""
   for equation in jaxpr.eqns:
     if equation.primitive.name in ('dot_general', 'conv_general_dilated'):
       operand = equation.invars[0].aval
-      yield operand.size * operand.dtype.itemsize
+      yield operand.size * min(operand.dtype.itemsize, operand_size)
     elif equation.primitive.name not in ('scan', 'cond'):
       for value in equation.params.values():
         for part in value if isinstance(value, (tuple, list)) else [value]:
           part = getattr(part, 'jaxpr', part)
           if hasattr(part, 'eqns'):
-            yield from _left_operands(part)
+            yield from _left_operands(part, operand_size)
 
 
 def _batch_settings(agent: assembly.Agent) -> str:

@@ -273,6 +273,31 @@ def test_too_many_episodes_for_the_memory_are_refused():
     memory_check.check(memory_check.estimate_evaluation(agent, 10**9))
 
 
+@pytest.fixture(name='make_tpus')
+def make_tpus_in_tmp_path(monkeypatch, tmp_path):
+  """Returns a function that adds chips, with these PCI devices."""
+
+  def make(chips, platforms=None, devices=()):
+    for i, (vendor, device) in enumerate(devices):
+      folder = tmp_path / f'0000:00:0{i}.0'
+      folder.mkdir()
+      (folder / 'vendor').write_text(f'{vendor}\n')
+      (folder / 'device').write_text(f'{device}\n')
+    pci = [str(path / 'vendor') for path in tmp_path.iterdir()]
+    found = {'/dev/accel*': chips, requirements._PCI_VENDORS: pci}
+    monkeypatch.setattr(
+      requirements.glob, 'glob', lambda path: found.get(path, [])
+    )
+    monkeypatch.setattr(
+      requirements.importlib.util, 'find_spec', lambda name: name == 'libtpu'
+    )
+    monkeypatch.delenv('JAX_PLATFORMS', raising=False)
+    if platforms is not None:
+      monkeypatch.setenv('JAX_PLATFORMS', platforms)
+
+  return make
+
+
 @pytest.mark.parametrize(
   'chips, platforms, refused',
   [
@@ -283,21 +308,52 @@ def test_too_many_episodes_for_the_memory_are_refused():
   ],
 )
 def test_two_processes_with_one_tpu_are_refused(
-  monkeypatch, chips, platforms, refused
+  make_tpus, chips, platforms, refused
 ):
-  monkeypatch.setattr(requirements.glob, 'glob', lambda path: chips)
-  monkeypatch.setattr(
-    requirements.importlib.util, 'find_spec', lambda name: name == 'libtpu'
-  )
-  monkeypatch.delenv('JAX_PLATFORMS')
-  if platforms is not None:
-    monkeypatch.setenv('JAX_PLATFORMS', platforms)
+  make_tpus(chips, platforms)
   agent = fakes.make_agent('r2d2')
   run = run_config.RunConfig(max_actor_steps=10**6)
   requirements.check(run, agent)
   run = dataclasses.replace(run, inference='server')
   if refused:
     with pytest.raises(ValueError, match="inference='server'.*one process"):
+      requirements.check(run, agent)
+  else:
+    requirements.check(run, agent)
+
+
+_V5E = ('0x1ae0', '0x0063')
+_NETWORK_CARD = ('0x1ae0', '0x0042')
+
+
+@pytest.mark.parametrize(
+  'batch_size, num_devices, devices, platforms, refused',
+  [
+    (256, 1, [_V5E], None, False),
+    (1024, 1, [_NETWORK_CARD, _V5E], None, True),
+    (1024, 1, [_V5E], 'cpu', False),
+    (1024, 0, 4 * [_V5E], 'tpu', False),
+    # v6e has twice the memory, and the size of a new chip is unknown.
+    (640, 1, [('0x1ae0', '0x006f')], None, False),
+    (640, 1, [_V5E], None, True),
+    (1024, 1, [('0x1ae0', '0x9999')], None, False),
+    (1024, 1, [('0x8086', '0x0063')], None, False),
+  ],
+)
+def test_a_batch_that_does_not_fit_a_tpu_is_refused(
+  set_memory, make_tpus, batch_size, num_devices, devices, platforms, refused
+):
+  set_memory(10**12)
+  make_tpus(['/dev/accel0'], platforms, devices)
+  learner = config_lib.LearnerConfig(
+    batch_size=batch_size, num_devices=num_devices
+  )
+  agent = assembly.Agent(config_lib.R2D2Config(learner=learner), ATARI)
+  run = run_config.RunConfig(max_actor_steps=10**9)
+  if refused:
+    with pytest.raises(
+      ValueError, match="this machine's TPU chips has 16.0 GB.* Lower one"
+    ):
       requirements.check(run, agent)
   else:
     requirements.check(run, agent)

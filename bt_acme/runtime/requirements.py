@@ -6,6 +6,7 @@
 import glob
 import importlib.util
 import os
+import pathlib
 import re
 import subprocess
 from typing import List, Tuple
@@ -15,6 +16,10 @@ from bt_acme.config import run as run_config
 
 _GPU_TOOL = 'nvidia-smi'  # It comes with the driver.
 _GPU_TOOL_SECONDS = 20.0  # A broken driver may never answer.
+_PCI_VENDORS = '/sys/bus/pci/devices/*.0/vendor'
+_GOOGLE = '0x1ae0'
+# The memory of a TPU chip by its PCI device: v4, v5p, v5e and v6e.
+_TPU_GB = {'0x005e': 32, '0x0062': 95, '0x0063': 16, '0x006f': 32}
 
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
@@ -23,7 +28,7 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   Raises:
     ValueError: if a setting has no effect, the learner would never start, two
       processes would need the same TPU, or the memory of this machine or of its
-      GPUs is too small.
+      GPUs or TPUs is too small.
   """
   replay = agent.config.replay
   if run.snapshots and agent.intrinsic is None:
@@ -47,13 +52,22 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
       "inference='local', or set JAX_PLATFORMS=cpu to leave the TPU unused."
     )
   memory_check.check(memory_check.estimate(run, agent))
-  memories = [] if run.spans_machines else _gpu_memories()
+  if not run.spans_machines:
+    _check_devices(agent, 'GPUs', _gpu_memories(), 4)
+    # A TPU multiplies in bfloat16 and may store operands in no other form.
+    _check_devices(agent, 'TPU chips', _tpu_memories(), 2)
+
+
+def _check_devices(
+  agent: assembly.Agent, kind: str, memories: List[int], operand_size: int
+) -> None:
+  """Raises ValueError if a learner step cannot fit into equal devices."""
   if memories:
     number = agent.config.learner.num_devices or len(memories)
     memory_check.check(
-      memory_check.estimate_device(agent, number),
+      memory_check.estimate_device(agent, number, operand_size),
       max(memories),
-      "each of this machine's GPUs",
+      f"each of this machine's {kind}",
     )
 
 
@@ -73,6 +87,21 @@ def _platforms(default: str) -> List[str]:
 def _has(package: str) -> bool:
   """Returns whether a package is installed, without importing it."""
   return importlib.util.find_spec(package) is not None
+
+
+def _tpu_memories() -> List[int]:
+  """Returns the memory of each TPU chip that JAX uses, without starting JAX.
+
+  Chips of unknown size are left out.
+  """
+  if _platforms('tpu')[0] != 'tpu' or not _uses_tpu():
+    return []
+  devices = [
+    path.with_name('device').read_text().strip()
+    for path in map(pathlib.Path, glob.glob(_PCI_VENDORS))
+    if path.read_text().strip() == _GOOGLE
+  ]
+  return [_TPU_GB[device] * 10**9 for device in devices if device in _TPU_GB]
 
 
 def _gpu_memories() -> List[int]:
