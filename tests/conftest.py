@@ -111,14 +111,12 @@ def _resident_bytes():
   return int(_STATM.read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE')
 
 
-@pytest.fixture(autouse=True)
-def bound_memory():
-  """Clears compiled functions when this process uses too much memory.
+def _bound_memory():
+  """Clears compiled functions if this process uses too much memory.
 
   JAX keeps all compiled functions, but later modules do not use them.
   """
   global _memory_bound
-  yield
   if 'jax' not in sys.modules or _resident_bytes() < _memory_bound:
     return
   sys.modules['jax'].clear_caches()
@@ -127,6 +125,13 @@ def bound_memory():
   getattr(ctypes.CDLL(None), 'malloc_trim', lambda _: None)(0)
   # The remaining memory is not a cache, so the bound increases.
   _memory_bound = max(_memory_bound, _resident_bytes() + _MEMORY_STEP)
+
+
+@pytest.fixture(autouse=True)
+def bound_memory():
+  """Bounds the memory after each test, and whenever a test calls the result."""
+  yield _bound_memory
+  _bound_memory()
 
 
 @pytest.fixture(name='shared_functions', scope='session')

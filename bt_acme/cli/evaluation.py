@@ -41,7 +41,7 @@ class EvaluationConfig:
       checkpoint is loaded.
     env: Environment to play; must have the same observations and actions as the
       environment that the agent was trained in, which is the default.
-    episodes: Number of episodes.
+    episodes: Number of episodes to play.
     epsilon: Probability of a random action; if negative, the evaluation_epsilon
       that the agent was trained with.
     seed: Random seed of the episodes, which differ from all training episodes.

@@ -6,16 +6,18 @@ import re
 import pytest
 
 from bt_acme import config
+from bt_acme.cli import evaluation
 from bt_acme.config import checks, names
 from bt_acme.config import run as run_config
 from bt_acme.core import targets
+from bt_acme.core.behavior_transfer import flight_laws
 from bt_acme.core.intrinsic import rewards
 
 _GROUPS = {
   type(group)
   for config_class in config.AGENTS.values()
   for group in names.groups(config_class).values()
-} | {run_config.RunConfig}
+} | {run_config.RunConfig, evaluation.EvaluationConfig}
 _FIELDS = [
   (group, field)
   for group in sorted(_GROUPS, key=lambda group: group.__name__)
@@ -130,8 +132,16 @@ def test_more_neighbors_than_the_memory_holds():
 
 @pytest.mark.parametrize(
   'setting, known',
-  [('loss', targets.TARGETS), ('intrinsic_reward', rewards.BY_NAME)],
+  [
+    ('loss', targets.TARGETS),
+    ('intrinsic_reward', rewards.BY_NAME),
+    ('flight_law', flight_laws.BY_NAME),
+  ],
 )
 def test_choices_match_the_code_that_reads_them(setting, known):
-  field = names.settings_of(config.NGUConfig)[setting]
-  assert set(checks.limits_of(field)['choices']) == set(known)
+  settings = {
+    **names.settings_of(config.NGUConfig),
+    **names.settings_of(config.BTConfig),
+  }
+  choices = checks.limits_of(settings[setting])['choices']
+  assert set(choices) == set(known)

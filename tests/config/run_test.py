@@ -32,6 +32,24 @@ from bt_acme.config import run as run_config
       {'lp_launch_type': 'in_process', 'max_restarts': 1},
       'max_restarts=1 applies to separate nodes, but lp_launch_type=',
     ),
+    *(
+      (
+        {'lp_launch_type': 'in_process', **setting},
+        'applies to separate nodes, but lp_launch_type=',
+      )
+      for setting in ({'inference': 'server'}, {'replay_port': 8000})
+    ),
+    ({'replay_port': 7000}, 'Add --open_ports, or remove replay_port'),
+    ({'lp_launch_type': 'ray'}, "ray_address='' must be HOST:PORT"),
+    ({'ray_address': 'auto'}, 'applies to a cluster, but lp_'),
+    (
+      {
+        **{'lp_launch_type': 'ray', 'ray_address': 'auto'},
+        'placement': 'lerner:num_gpus=1',
+      },
+      "did you mean 'learner'",
+    ),
+    ({'lp_launch_type': 'cloud'}, "lp_launch_type='cloud' is unknown"),
     ({'inference': 'gpu'}, "inference='gpu' is unknown"),
     ({'inference': 'server', 'envs_per_actor': 3}, 'envs_per_actor=3 must be'),
   ],

@@ -67,47 +67,35 @@ def test_the_weight_falls_to_zero(steps, initial):
     assert actual == 0
 
 
-def _network(num_extra):
-  return networks.make_q_network(
-    config_lib.NetworkConfig(torso_size=8, lstm_size=8, head_size=8),
-    (4, 4, 1),
-    _ACTIONS,
-    num_extra,
-  )
+_NETWORK = toys.q_network(_ACTIONS, _ACTIONS + 2)
 
 
-def _batch(real=None):
+def _batch(real=None, hidden=toys.HIDDEN):
   batch = toys.batch(
-    _LENGTH,
-    _BATCH,
-    num_actions=_ACTIONS,
-    num_extra=2,
-    num_stacked=1,
-    shape=(4, 4, 1),
-    hidden=8,
-    real=real,
+    _LENGTH, _BATCH, num_actions=_ACTIONS, num_extra=2, hidden=hidden, real=real
   )
   proposal = np.random.default_rng(1).integers(0, _ACTIONS, (_LENGTH, _BATCH))
   return batch._replace(proposal=proposal.astype(np.int32))
 
 
-def _core(transfer, **learner):
-  return learner_core.make_learner_core(
-    _network(num_extra=2),
-    config_lib.LearnerConfig(batch_size=_BATCH, **learner),
-    toys.replay_config(_LENGTH, 2),
-    num_stacked=1,
-    kickstarting=transfer,
-  )
+def _q_values(network, params, batch):
+  """Returns the values of all steps of a batch, [T + 1, B, A']."""
+  (q_values, _) = network.unroll_all(
+    [params],
+    batch.frames,
+    batch.prev_action,
+    batch.prev_reward,
+    [batch.recurrent_state],
+  )[0]
+  return q_values
 
 
 def _losses(transfer, batch, learner_steps=0, **learner):
   """Returns the loss, its gradient and its metrics."""
-  network = _network(num_extra=2)
-  params = network.init(jax.random.key(0))
+  params = _NETWORK.init(jax.random.key(0))
   loss_fn = functools.partial(
     loss_lib.q_network_loss,
-    network=network,
+    network=_NETWORK,
     learner=config_lib.LearnerConfig(batch_size=_BATCH, **learner),
     replay=toys.replay_config(_LENGTH, 2),
     kickstarting=transfer,
@@ -116,7 +104,7 @@ def _losses(transfer, batch, learner_steps=0, **learner):
     jax.value_and_grad(loss_fn, has_aux=True)
   )(
     params,
-    network.init(jax.random.key(1)),
+    _NETWORK.init(jax.random.key(1)),
     batch,
     batch.frames,
     np.linspace(0.1, 1, _BATCH, dtype=np.float32),
@@ -136,14 +124,7 @@ def test_the_loss_adds_the_cross_entropy_of_trained_steps():
   assert 'kickstarting_loss' not in metrics
   loss, same_priorities, _, metrics = _losses(_TRANSFER, batch, 4)
   np.testing.assert_array_equal(priorities, same_priorities)
-  network = _network(num_extra=2)
-  (q_values, _) = network.unroll_all(
-    [network.init(jax.random.key(0))],
-    batch.frames,
-    batch.prev_action,
-    batch.prev_reward,
-    [batch.recurrent_state],
-  )[0]
+  q_values = _q_values(_NETWORK, _NETWORK.init(jax.random.key(0)), batch)
   total = count = 0.0
   for column in range(_BATCH):
     starts = batch.prev_action[0, column] == types.NO_ACTION
@@ -186,8 +167,18 @@ def test_the_learner_imitates_the_proposals(initial):
   transfer = None
   if initial:
     transfer = config_lib.TransferConfig(kickstarting=initial)
-  core = _core(transfer, learning_rate=3e-3)
-  batch = _batch()
+  sizes = {'torso_size': 8, 'lstm_size': 8, 'head_size': 8}
+  network = networks.make_q_network(
+    config_lib.NetworkConfig(**sizes), toys.SHAPE, _ACTIONS, 2
+  )
+  core = learner_core.make_learner_core(
+    network,
+    config_lib.LearnerConfig(batch_size=_BATCH, learning_rate=3e-3),
+    toys.replay_config(_LENGTH, 2),
+    num_stacked=1,
+    kickstarting=transfer,
+  )
+  batch = _batch(hidden=8)
   # The behavior repeats the previous action.
   proposal = np.maximum(batch.prev_action[:-1], 0)
   batch = batch._replace(proposal=proposal)
@@ -195,14 +186,7 @@ def test_the_learner_imitates_the_proposals(initial):
   with jax.numpy_dtype_promotion('standard'):  # For optax.
     for _ in range(200):
       state, _, _ = step(state, batch, np.ones(_BATCH, np.float32))
-  network = _network(num_extra=2)
-  (q_values, _) = network.unroll_all(
-    [state.params],
-    batch.frames,
-    batch.prev_action,
-    batch.prev_reward,
-    [batch.recurrent_state],
-  )[0]
+  q_values = _q_values(network, state.params, batch)
   greedy = np.argmax(q_values[2:-1, :, :_ACTIONS], axis=-1)
   share = np.mean(greedy == proposal[2:])
   assert share == 1 if initial else share < 0.9
