@@ -41,10 +41,6 @@ class Function(NamedTuple):
   arguments: Tuple[Any, ...]
   donated: Tuple[int, ...] = ()
 
-  def donated_leaves(self) -> int:
-    """Returns the number of arrays whose memory the results can reuse."""
-    return sum(len(jax.tree.leaves(self.arguments[i])) for i in self.donated)
-
 
 class Sizes(NamedTuple):
   """The numbers of environments.

@@ -4,7 +4,7 @@ Compilers count the body of a loop once. The trace states how often it runs.
 """
 
 import math
-from typing import Any, Iterator, List, Tuple
+from typing import Any, Iterator, Tuple
 
 import jax
 
@@ -57,22 +57,3 @@ def _flops(equation: Any) -> int:
   else:
     return 0
   return int(2 * size * math.prod(equation.outvars[0].aval.shape))
-
-
-def float64_names(jaxpr: Any) -> List[str]:
-  """Returns the primitives that have a result in double precision."""
-  return sorted(
-    {
-      equation.primitive.name
-      for equation, _ in equations(jaxpr)
-      for var in equation.outvars
-      if str(getattr(var.aval, 'dtype', '')) in ('float64', 'complex128')
-    }
-  )
-
-
-def host_names(jaxpr: Any) -> List[str]:
-  """Returns the primitives that wait for the host."""
-  words = ('callback', 'infeed', 'outfeed', 'debug_print')
-  names = {equation.primitive.name for equation, _ in equations(jaxpr)}
-  return sorted(n for n in names if any(word in n for word in words))

@@ -55,10 +55,14 @@ def make_agent(kind, folder, spec=accelerated.ATARI, **groups):
 def defects(jitted, *arguments):
   """Lists what would not run on a GPU or TPU; lowers a function for both."""
   traced = jitted.trace(*arguments)
-  jaxpr = traced.jaxpr.jaxpr
-  found = operations.host_names(jaxpr) + [
-    f'{name} in float64' for name in operations.float64_names(jaxpr)
-  ]
+  found = []
+  for equation, _ in operations.equations(traced.jaxpr.jaxpr):
+    name = equation.primitive.name
+    if re.search('callback|infeed|outfeed|debug_print', name):
+      found.append(name)
+    dtypes = [getattr(var.aval, 'dtype', None) for var in equation.outvars]
+    if np.float64 in dtypes or np.complex128 in dtypes:
+      found.append(f'{name} in float64')
   for platform in () if found else ('cuda', 'tpu'):
     text = traced.lower(lowering_platforms=(platform,)).as_text()
     found += re.findall('f64>|callback|host_transfer', text)
@@ -229,10 +233,16 @@ def collectives(compiled):
   )
 
 
+def donated_leaves(function):
+  """Returns the number of arrays whose memory the results can reuse."""
+  donated = [function.arguments[i] for i in function.donated]
+  return len(jax.tree.leaves(donated))
+
+
 def compiled_defects(compiled, step, num_devices):
   """Lists what would make a compiled learner step slow or large."""
   found = []
-  if aliases(compiled) != step.donated_leaves():
+  if aliases(compiled) != donated_leaves(step):
     found.append('donation')
   exchanged = set(collectives(compiled))
   return found + sorted(
@@ -282,7 +292,7 @@ def test_server_does_not_copy_memories(target, tmp_path):
   compiled = step.jitted.lower(*step.arguments).compile(
     targets.compiler_options(target)
   )
-  assert aliases(compiled) == step.donated_leaves()
+  assert aliases(compiled) == donated_leaves(step)
   intrinsic = agent.config.intrinsic
   one_memory = 4 * intrinsic.memory_capacity * intrinsic.embedding_size
   assert compiled.memory_analysis().temp_size_in_bytes < 8 * one_memory

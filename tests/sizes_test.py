@@ -18,12 +18,12 @@ import pytest
 
 AT_MOST = {
   'lines of code': 25_910,
-  'lines of code in bt_acme/runtime': 4_520,
+  'lines of code in bt_acme/runtime': 4_532,
   'lines of code in experiments': 5_340,
-  'lines of code in benchmarks': 2_870,
+  'lines of code in benchmarks': 2_852,
   'classes': 300,
   'public class names that several classes have': 2,
-  'lines of tests': 37_050,
+  'lines of tests': 37_070,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

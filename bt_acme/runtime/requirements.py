@@ -17,7 +17,6 @@ from bt_acme.config import run as run_config
 _GPU_TOOL = 'nvidia-smi'  # It comes with the driver.
 _GPU_TOOL_SECONDS = 20.0  # A broken driver may never answer.
 _PCI_VENDORS = '/sys/bus/pci/devices/*.0/vendor'
-_GOOGLE = '0x1ae0'
 # The memory of a TPU chip by its PCI device: v4, v5p, v5e and v6e.
 _TPU_GB = {'0x005e': 32, '0x0062': 95, '0x0063': 16, '0x006f': 32}
 
@@ -99,7 +98,7 @@ def _tpu_memories() -> List[int]:
   devices = [
     path.with_name('device').read_text().strip()
     for path in map(pathlib.Path, glob.glob(_PCI_VENDORS))
-    if path.read_text().strip() == _GOOGLE
+    if path.read_text().strip() == '0x1ae0'  # Google.
   ]
   return [_TPU_GB[device] * 10**9 for device in devices if device in _TPU_GB]
 

@@ -485,11 +485,6 @@ def test_invalid_arguments(settings, message, tmp_path):
   assert not (tmp_path / 'run').exists()
 
 
-def test_unknown_behavior():
-  with pytest.raises(ValueError, match="'nowhere' is neither a directory"):
-    bt_acme.transfer(ENVIRONMENT, 'nowhere', **TINY)
-
-
 def test_versions(capsys):
   bt_acme.show_versions()
   output = capsys.readouterr().out
