@@ -1,14 +1,23 @@
 """Runs launch scripts as parts of experiments, in separate processes."""
 
+import os
+import pathlib
 import signal
 import subprocess
 import sys
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
-from experiments.harness import pool
+from bt_acme.runtime import interrupts
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]  # The repository's root.
 
 # Runs a launch script with flags and returns its exit code.
 Launch = Callable[[str, Sequence[str]], int]
+
+
+def command_of(script: str, flags: Sequence[str]) -> list[str]:
+  """Returns the arguments that execute a launch script in any directory."""
+  return [sys.executable, str(ROOT / 'launch' / script), *flags]
 
 
 def launch(script: str, flags: Sequence[str]) -> int:
@@ -22,7 +31,41 @@ def launch(script: str, flags: Sequence[str]) -> int:
   Returns:
     The exit code of the script.
   """
-  command = [sys.executable, str(pool.ROOT / 'launch' / script), *flags]
   # Ctrl-C reaches both the script and this process; SIGTERM is forwarded.
-  process = subprocess.Popen(command, cwd=pool.ROOT)
-  return pool.wait_for(process, passed_on=[signal.SIGTERM])
+  command = command_of(script, flags)
+  return execute(command, ROOT, passed_on=[signal.SIGTERM])
+
+
+def execute(
+  command: Sequence[str],
+  folder: pathlib.Path,
+  report: Any = None,
+  *,
+  passed_on: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM),
+) -> int:
+  """Executes a command and forwards signals to it.
+
+  Ctrl-C does not interrupt the execution.
+
+  Args:
+    command: the command; its scripts can import all of the repository.
+    folder: the directory in which it is executed.
+    report: not used, because scripts report nothing.
+    passed_on: the signals to forward.
+
+  Returns:
+    The exit code of the command.
+  """
+  del report
+  path = [str(ROOT), os.environ.get('PYTHONPATH', '')]
+  variables = {'PYTHONPATH': os.pathsep.join(filter(None, path))}
+  process = subprocess.Popen(
+    command, cwd=folder, env={**os.environ, **variables}
+  )
+
+  def pass_on(signum: signal.Signals) -> None:
+    if signum in passed_on:
+      process.send_signal(signum)
+
+  with interrupts.handled({signal.SIGINT, *passed_on}, pass_on):
+    return process.wait()

@@ -1,8 +1,9 @@
 """Executes runs with any number of workers on any number of machines.
 
-All workers share one directory. Each worker takes the first run that no other
-worker holds and whose dependencies are done, executes it in the process of a
-slot, and then acts on its exit code:
+All workers share one directory. For each slot of its machine, a worker has a
+thread, which takes the first run that no other worker holds and whose
+dependencies are done, executes it in the process of the slot, and then acts on
+its exit code:
 
   0        the run is done, provided that all its output files exist
   128 + n  stopped by signal n and saved: any worker can resume it
@@ -10,10 +11,12 @@ slot, and then acts on its exit code:
   other    the run is started again, up to twice; then it has failed
 """
 
-import collections
 import contextlib
+import functools
 import pathlib
+import queue
 import signal
+import threading
 import time
 from concurrent import futures
 from typing import Any, Callable, NamedTuple, Sequence
@@ -22,13 +25,12 @@ from bt_acme.runtime import interrupts, workdir_lock
 from experiments.harness import locks, pool, records
 from experiments.harness import slots as slots_lib
 
-# Number of polls between two searches for runs that can be started.
+# Number of polls between two searches for runs that other workers have left.
 _SCAN_POLLS = 10
 # Shutdown timeout: a run that is still saving after this long is killed.
 _SHUTDOWN_SECONDS = 300.0
 # Final states of a run.
 _DONE, _FAILED, _BLOCKED = 'done', 'failed', 'blocked'
-_POLL_SECONDS = 0.2  # Some small runs take only seconds.
 
 
 class Outcome(NamedTuple):
@@ -65,15 +67,6 @@ class Outcome(NamedTuple):
     return 128 + self.signum if self.signum else int(failed)
 
 
-class _Job(NamedTuple):
-  """A run that is being executed in a slot."""
-
-  task: records.Runnable
-  process: pool.Process
-  lock: locks.Lock
-  began: float
-
-
 class Worker:
   """Executes runs in the slots of this machine."""
 
@@ -81,12 +74,12 @@ class Worker:
     self,
     folder: pathlib.Path,
     todo: Sequence[records.Runnable],
-    processes: Sequence[pool.Process],
+    slots: Sequence[pool.Slot],
     *,
     hours: float = float('inf'),
     say: Callable[[str], None] = print,
     on_end: Callable[[Any, str], None] | None = None,
-    on_news: Callable[[Any, Any], None] = lambda task, news: None,
+    on_news: Callable[[Any, Any], None] = lambda run, news: None,
     poll_seconds: float = 1.0,
   ):
     """Initializes a worker; `work` starts it.
@@ -95,7 +88,7 @@ class Worker:
       folder: the directory of all runs.
       todo: the runs in order of execution. Other workers may execute the runs
         that they depend on.
-      processes: the processes of the slots; each executes one run at a time.
+      slots: the slots; each executes one run at a time.
       hours: time limit, after which all runs are saved and stopped.
       say: called with each line of status.
       on_end: called with each run that has ended and its outcome in words; by
@@ -104,168 +97,141 @@ class Worker:
       poll_seconds: seconds between two checks of processes and files.
     """
     self._folder = folder.absolute()
-    self._open = list(todo)
-    self._free = list(processes)
-    self._is_mixed = len({process.slot.is_gpu for process in processes}) > 1
+    self._todo = todo
+    self._processes = [pool.Process(slot) for slot in slots]
+    self._is_mixed = len({slot.is_gpu for slot in slots}) > 1
     self._deadline = time.monotonic() + 3600 * hours
     self._say = say
-    self._on_end = on_end or (lambda task, news: say(f'{task.id}: {news}'))
+    self._on_end = on_end or (lambda run, news: say(f'{run.id}: {news}'))
     self._on_news = on_news
     self._poll_seconds = poll_seconds
-    self._jobs: dict['futures.Future[int]', _Job] = {}
-    self._settled: dict[str, list[records.Runnable]] = collections.defaultdict(
-      list
-    )
+    # Calls of the threads that the main thread makes.
+    self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
     self._done: set[str] = set()  # Cache: a run that is done stays done.
-    self._scan_again = 0.0
+    # Held to start a run or to stop all; notified when a run has ended.
+    self._changing = threading.Condition()
+    self._is_stopping = False
+    self._stopped_at = float('inf')
     self._wrong_flags = ''
     self._signum = 0
-    self._stopped_at = float('inf')
 
   def work(self) -> Outcome:
     """Executes runs until all are done or failed, or until stopped."""
     with (
       interrupts.handled(interrupts.stop_signals(), self._note_signal),
-      contextlib.ExitStack() as stack,
+      futures.ThreadPoolExecutor(len(self._processes)) as threads,
     ):
-      for process in self._free:
-        stack.callback(process.close)
-      stack.callback(self._ask_to_end)  # Called before the others.
-      self._fill()
-      while self._jobs or (self._open and not self._is_stopping):
-        self._wait()
-        self._collect()
-        self._stop_if_needed()
-        self._touch()
-        self._fill()
-    for task in list(self._open):
-      self._settle(task)
+      working = {threads.submit(self._serve, each) for each in self._processes}
+      try:
+        while working:
+          ended, working = futures.wait(
+            working, self._poll_seconds, futures.FIRST_COMPLETED
+          )
+          while not self._calls.empty():
+            self._calls.get()()
+          for thread in ended:
+            thread.result()
+          self._stop_if_needed()
+      finally:
+        self._ask_to_end()
+    states = [(self._state(run), run) for run in self._todo]
+    done, failed, blocked, left = (
+      [run for state, run in states if state == wanted]
+      for wanted in (_DONE, _FAILED, _BLOCKED, '')
+    )
     return Outcome(
-      len(self._settled[_DONE]),
-      self._settled[_FAILED],
-      self._settled[_BLOCKED],
-      len(self._open),
-      self._wrong_flags,
-      self._signum,
+      *(len(done), failed, blocked, len(left), self._wrong_flags, self._signum)
     )
 
-  @property
-  def _is_stopping(self) -> bool:
-    return self._stopped_at < float('inf')
+  def _serve(self, process: pool.Process) -> None:
+    """Executes runs in a process until all are settled; called in a thread."""
+    todo = [run for run in self._todo if self._fits(run, process.slot)]
+    with contextlib.closing(process):
+      while todo and not self._is_stopping:
+        for run in list(todo):
+          if self._state(run):
+            todo.remove(run)
+          elif run.is_ready(self._folder) and self._take(run, process):
+            break
+        else:  # The remaining runs wait for others.
+          with self._changing:
+            self._changing.wait(_SCAN_POLLS * self._poll_seconds)
 
-  def _fill(self) -> None:
-    """Starts runs in free slots."""
-    if self._is_stopping or time.monotonic() < self._scan_again:
-      return
-    executed = {job.task.id for job in self._jobs.values()}
-    for task in list(self._open):
-      if not self._free:
-        return
-      if task.id in executed:
-        continue
-      if not self._settle(task) and task.is_ready(self._folder):
-        self._take(task)
-    # The remaining runs wait for other workers or for runs of this worker.
-    self._scan_again = time.monotonic() + _SCAN_POLLS * self._poll_seconds
-
-  def _settle(self, task: records.Runnable) -> bool:
-    """Records whether a run is done, failed or blocked; False if it is open."""
-    state = self._state(task)
-    if state:
-      self._settled[state].append(task)
-      self._open.remove(task)
-    return bool(state)
-
-  def _state(self, task: records.Runnable) -> str:
-    """Returns the final state of a run; empty if the run is not settled."""
-    if task.id in self._done or task.is_done(self._folder):
-      self._done.add(task.id)
-      return _DONE
-    if records.has_failed(self._folder, task):
-      return _FAILED
-    needed = {self._state(needed) for needed in task.needed}
-    return _BLOCKED if needed & {_FAILED, _BLOCKED} else ''
-
-  def _take(self, task: records.Runnable) -> None:
-    """Starts a run, unless no slot is free or another worker holds the run."""
-    process = next((p for p in self._free if self._fits(task, p)), None)
-    lock = self._lock(task) if process else None
-    if process is None or lock is None:
-      return
-    self._free.remove(process)
-    records.begin(self._folder, task)
-    log = records.path_of(self._folder, task, 'log')
-    future = process.start(task.call(self._folder), log)
-    self._jobs[future] = _Job(task, process, lock, time.monotonic())
-    if process.slot.name:
-      self._say(f'{task.id}: starting on {process.slot.name}')
-
-  def _fits(self, task: records.Runnable, process: pool.Process) -> bool:
+  def _fits(self, run: records.Runnable, slot: pool.Slot) -> bool:
     """Returns whether a run may use a slot.
 
     With slots of both kinds, training runs use GPUs and evaluations use cores.
     """
-    return not self._is_mixed or process.slot.is_gpu != task.is_evaluation
+    return not self._is_mixed or slot.is_gpu != run.is_evaluation
 
-  def _lock(self, task: records.Runnable) -> locks.Lock | None:
-    """Locks a run for execution; returns None if it is not available."""
+  def _state(self, run: records.Runnable) -> str:
+    """Returns the final state of a run; empty if the run is not settled."""
+    if run.id in self._done or run.is_done(self._folder):
+      self._done.add(run.id)
+      return _DONE
+    if records.has_failed(self._folder, run):
+      return _FAILED
+    needed = {self._state(needed) for needed in run.needed}
+    return _BLOCKED if needed & {_FAILED, _BLOCKED} else ''
+
+  def _take(self, run: records.Runnable, process: pool.Process) -> bool:
+    """Executes a run; returns False if the run is not available."""
     try:
-      lock = locks.Lock(records.path_of(self._folder, task, 'lock'))
+      lock = locks.Lock(records.path_of(self._folder, run, 'lock'))
     except BlockingIOError:
-      return None
-    # No other host executes the run, because its lock was free. On this host,
-    # the script of a killed worker may still be saving its state.
-    workdir = self._folder / records.WORKDIRS / task.id
-    workdir_lock.clear(workdir)
-    # Another worker may have finished the run in the meantime.
-    if locks.is_held(workdir) or self._state(task):
-      lock.release()
-      return None
-    return lock
+      return False
+    with contextlib.closing(lock):
+      # No other host executes the run, because its lock was free. On this host,
+      # the script of a killed worker may still be saving its state.
+      workdir = self._folder / records.WORKDIRS / run.id
+      workdir_lock.clear(workdir)
+      # Another worker may have finished the run in the meantime.
+      if locks.is_held(workdir) or self._state(run):
+        return False
+      began = time.monotonic()
+      code = self._execute(run, process, lock)
+      if code is not None:
+        self._note_end(run, code, time.monotonic() - began)
+    with self._changing:
+      self._changing.notify_all()
+    return True
 
-  def _wait(self) -> None:
-    """Waits until a run ends, for at most `poll_seconds`."""
-    if self._jobs:
-      futures.wait(self._jobs, self._poll_seconds, futures.FIRST_COMPLETED)
-    else:
-      time.sleep(self._poll_seconds)
+  def _execute(
+    self, run: records.Runnable, process: pool.Process, lock: locks.Lock
+  ) -> int | None:
+    """Returns the exit code of a run; None if another worker has the run."""
+    with self._changing:
+      if self._is_stopping:
+        return None
+      records.begin(self._folder, run)
+      log = records.path_of(self._folder, run, 'log')
+      process.start(run.call(self._folder), log)
+    if process.slot.name:
+      self._tell(self._say, f'{run.id}: starting on {process.slot.name}')
+    on_news = functools.partial(self._tell, self._on_news, run)
+    while (code := process.wait(self._poll_seconds, on_news)) is None:
+      # Other workers see that this one is alive.
+      if not lock.touch():
+        # This machine was suspended, and another one has resumed the run.
+        process.kill()
+        process.close()
+        self._tell(self._say, f'{run.id}: another worker has taken it over')
+        break
+    return code
 
-  def _collect(self) -> None:
-    """Collects the reports and exit codes of runs."""
-    for future, job in list(self._jobs.items()):
-      has_ended = future.done()  # Checked first, so that no report is missed.
-      for news in job.process.news():
-        self._on_news(job.task, news)
-      if has_ended:
-        self._note_end(job, job.process.exit_code(future))
-        self._drop(future)
-
-  def _drop(self, future: 'futures.Future[int]') -> None:
-    job = self._jobs.pop(future)
-    job.lock.release()
-    self._free.append(job.process)
-    self._scan_again = 0.0
-
-  def _note_end(self, job: _Job, code: int) -> None:
-    seconds = time.monotonic() - job.began
+  def _note_end(self, run: records.Runnable, code: int, seconds: float) -> None:
     news = records.end(
-      self._folder, job.task, code, seconds, is_stopping=self._is_stopping
+      self._folder, run, code, seconds, is_stopping=self._is_stopping
     )
-    self._on_end(job.task, news)
+    self._tell(self._on_end, run, news)
     if code == records.WRONG_FLAGS and not self._is_stopping:
-      tail = records.tail_of_log(self._folder, job.task)
-      self._wrong_flags = '\n'.join([str(job.task), *tail])
+      tail = records.tail_of_log(self._folder, run)
+      self._wrong_flags = '\n'.join([str(run), *tail])
       self._stop('a script rejected its flags')
 
-  def _touch(self) -> None:
-    """Refreshes the locks, so that other workers see that this one is alive."""
-    for future, job in list(self._jobs.items()):
-      if not job.lock.touch():
-        # This machine was suspended, and another one has resumed the run.
-        job.process.kill()
-        job.process.close()
-        self._drop(future)
-        self._say(f'{job.task.id}: another worker has taken it over')
+  def _tell(self, function: Callable[..., None], *values: Any) -> None:
+    """Calls a function in the main thread, later."""
+    self._calls.put(functools.partial(function, *values))
 
   def _stop_if_needed(self) -> None:
     now = time.monotonic()
@@ -280,16 +246,19 @@ class Worker:
     """Asks all runs to save their state and exit."""
     if not self._is_stopping:
       self._stopped_at = time.monotonic()
-      self._say(f'Stopping: {why}.')
+      self._tell(self._say, f'Stopping: {why}.')
       self._ask_to_end()
 
   def _ask_to_end(self) -> None:
-    for job in self._jobs.values():
-      job.process.stop()
+    with self._changing:
+      self._is_stopping = True
+      self._changing.notify_all()
+      for process in self._processes:
+        process.stop()
 
   def _kill(self) -> None:
-    for job in self._jobs.values():
-      job.process.kill()
+    for process in self._processes:
+      process.kill()
 
   def _note_signal(self, signum: int) -> None:
     """Stops the runs at the first signal and kills them at the second."""
@@ -305,7 +274,7 @@ def complete(
   processes: int,
   say: Callable[[str], None],
   on_done: Callable[[Any], None],
-  on_news: Callable[[Any, Any], None] = lambda task, news: None,
+  on_news: Callable[[Any, Any], None] = lambda run, news: None,
 ) -> int:
   """Executes the remaining runs; other workers may share the directory.
 
@@ -321,23 +290,22 @@ def complete(
     An exit code; failures have been passed to `say`.
   """
 
-  def on_end(task: records.Runnable, news: str) -> None:
-    if task.is_done(folder):
-      on_done(task)
+  def on_end(run: records.Runnable, news: str) -> None:
+    if run.is_done(folder):
+      on_done(run)
     else:
-      say(f'{task.id}: {news}')
+      say(f'{run.id}: {news}')
 
   ended = Worker(
     folder,
     todo,
-    [pool.Process(slot) for slot in slots_lib.unpinned(processes)],
+    slots_lib.unpinned(processes),
     say=say,
     on_end=on_end,
     on_news=on_news,
-    poll_seconds=_POLL_SECONDS,
   ).work()
-  for task in ended.failed:
-    say(records.failure(folder, task))
+  for run in ended.failed:
+    say(records.failure(folder, run))
   if ended.exit_code:
     say(f'{ended} Rerun the same command to continue.')
   return ended.exit_code

@@ -59,7 +59,7 @@ class Lock:
         return True
     return False
 
-  def release(self) -> None:
+  def close(self) -> None:
     """Releases the lock."""
     self._held.close()
 

@@ -4,7 +4,7 @@ Each process executes several runs, which share its imports and compiled
 functions. This module does not import JAX, because the environment variables of
 the slot must be set first. Each process starts its own session, so that Ctrl-C
 in a terminal reaches only the driver, which forwards the signal. If the driver
-is killed, the process and its script are asked to stop.
+is killed, the process is asked to stop.
 """
 
 import contextlib
@@ -13,15 +13,12 @@ import multiprocessing
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 import traceback
-from concurrent import futures
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple
 
 from bt_acme.runtime import interrupts
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]  # The repository's root.
 # The exit code of a run whose process was killed.
 PROCESS_LOST = os.EX_SOFTWARE
 
@@ -30,6 +27,7 @@ Report = Callable[[Any], None]
 Call = Callable[[Report], int | None]
 
 _PR_SET_PDEATHSIG = 1
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SPAWN = multiprocessing.get_context('spawn')
 
 
@@ -63,113 +61,101 @@ class Process:
 
   def __init__(self, slot: Slot):
     self.slot = slot
-    self._pool: futures.ProcessPoolExecutor | None = None
+    self._process: Any = None
 
-  def start(self, call: Call, log: pathlib.Path) -> 'futures.Future[int]':
+  def start(self, call: Call, log: pathlib.Path) -> None:
     """Starts a run and overwrites a log with its output."""
-    while True:
-      if self._pool is None:
-        self._open()
-      assert self._pool is not None
-      try:
-        return self._pool.submit(_execute, call, log)
-      except futures.BrokenExecutor:  # The process was killed between two runs.
-        self._pool = None
+    if self._process is None or not self._process.is_alive():
+      self._connection, theirs = _SPAWN.Pipe()
+      # Until the process can handle signals, they wait.
+      signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+      process = _SPAWN.Process(target=_serve, args=(self.slot, theirs))
+      process.start()
+      theirs.close()
+      self._process = process
+    with contextlib.suppress(BrokenPipeError):  # `wait` notes the loss.
+      self._connection.send((call, log))
 
-  def exit_code(self, future: 'futures.Future[int]') -> int:
-    """Returns the exit code of a finished run; negative for a signal."""
+  def wait(self, seconds: float, on_news: Report) -> int | None:
+    """Waits for the run to end or to report a value.
+
+    Args:
+      seconds: time limit.
+      on_news: called with a reported value.
+
+    Returns:
+      The exit code of the run, negative for a signal; None if it still runs.
+    """
     try:
-      return future.result()
-    except futures.BrokenExecutor:
-      self._pool = None
+      if not self._connection.poll(seconds):
+        return None
+      has_ended, value = self._connection.recv()
+    except (EOFError, ConnectionResetError):
+      self._process.join()
       return PROCESS_LOST
-
-  def news(self) -> Iterator[Any]:
-    """Yields the values that the run has reported since the last call."""
-    while not self._news.empty():
-      yield self._news.get()
+    if has_ended:
+      return int(value)
+    on_news(value)
+    return None
 
   def stop(self) -> None:
     """Asks the run to save its state and exit."""
-    with contextlib.suppress(ProcessLookupError, futures.BrokenExecutor):
-      os.kill(self._pid.result(), signal.SIGINT)
+    self._signal(os.kill, signal.SIGINT)
 
   def kill(self) -> None:
     """Kills the process and its child processes."""
-    with contextlib.suppress(ProcessLookupError, futures.BrokenExecutor):
-      os.killpg(self._pid.result(), signal.SIGKILL)
+    self._signal(os.killpg, signal.SIGKILL)
 
   def close(self) -> None:
-    """Waits for the current run and shuts down the process."""
-    if self._pool is not None:
-      self._pool.shutdown()
-      self._pool = None
+    """Shuts down the process, which does not execute a run."""
+    if self._process is not None:
+      with contextlib.suppress(OSError):  # The process was killed.
+        self._connection.send(None)
+      self._process.join()
+      self._process = None
 
-  def _open(self) -> None:
-    self._news = _SPAWN.SimpleQueue()
-    self._pool = futures.ProcessPoolExecutor(
-      1, _SPAWN, _enter, (self.slot, os.getpid(), self._news)
-    )
-    self._pid = self._pool.submit(os.getpid)
-
-
-def run_script(
-  command: Sequence[str], folder: pathlib.Path, report: Report
-) -> int:
-  """Executes a script in a directory; the `Call` of runs that are scripts."""
-  del report
-  return wait_for(
-    subprocess.Popen(
-      command, cwd=folder, env=_with_root(), preexec_fn=_stop_with_parent
-    ),
-    passed_on=(signal.SIGINT, signal.SIGTERM),
-  )
+  def _signal(
+    self, send: Callable[[int, int], None], signum: signal.Signals
+  ) -> None:
+    if self._process is not None:
+      with contextlib.suppress(ProcessLookupError):
+        send(self._process.pid, signum)
 
 
-def wait_for(
-  process: 'subprocess.Popen[bytes]', passed_on: Sequence[signal.Signals]
-) -> int:
-  """Waits for a process and forwards signals to it.
-
-  Ctrl-C does not interrupt the wait.
-
-  Returns:
-    The exit code of the process.
-  """
-
-  def pass_on(signum: signal.Signals) -> None:
-    if signum in passed_on:
-      process.send_signal(signum)
-
-  with interrupts.handled({signal.SIGINT, *passed_on}, pass_on):
-    return process.wait()
-
-
-# State of a slot's process: the driver's PID and the queue for reports.
-_driver: list[int] = []
-_news: list[Any] = []
-
-
-def _enter(slot: Slot, driver: int, news: Any) -> None:
-  """Prepares this process before it imports JAX."""
+def _serve(slot: Slot, connection: Any) -> None:
+  """Executes the runs that the driver sends."""
+  stops: list[int] = []  # Signals that have arrived between two runs.
   os.setsid()
-  _driver.append(driver)
-  _news.append(news)
-  for signum in (signal.SIGINT, signal.SIGTERM):
-    signal.signal(signum, signal.default_int_handler)
-  _stop_with_parent()
+  for signum in _SIGNALS:
+    signal.signal(signum, lambda signum, frame: stops.append(signum))
+  signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+  if hasattr(ctypes.CDLL(None), 'prctl'):  # SIGTERM when the driver exits.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
   os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
   os.environ.update(slot.variables)
   if slot.cores and hasattr(os, 'sched_setaffinity'):
     os.sched_setaffinity(0, slot.cores)
+  with contextlib.suppress(EOFError, OSError):  # The driver has exited.
+    for call, log in iter(connection.recv, None):
+      connection.send((True, _execute(call, log, connection, stops)))
 
 
-def _execute(call: Call, log: pathlib.Path) -> int:
+def _execute(
+  call: Call, log: pathlib.Path, connection: Any, stops: list[int]
+) -> int:
+  """Executes a run, unless a signal has arrived, and returns its exit code."""
+
+  def interrupt(signum: int) -> None:
+    raise KeyboardInterrupt
+
   with log.open('wb') as file:
     for descriptor in (1, 2):
       os.dup2(file.fileno(), descriptor)
   try:
-    return call(_news[0].put) or 0
+    with interrupts.handled(_SIGNALS, interrupt):
+      if stops:
+        raise KeyboardInterrupt
+      return call(lambda news: connection.send((False, news))) or 0
   except KeyboardInterrupt:
     return 128 + signal.SIGINT
   except BaseException:
@@ -177,16 +163,3 @@ def _execute(call: Call, log: pathlib.Path) -> int:
     return 1
   finally:
     sys.stdout.flush()
-    if os.getppid() != _driver[0]:  # The driver has exited.
-      os._exit(1)
-
-
-def _stop_with_parent() -> None:
-  """Makes the kernel send SIGTERM to this process when its parent exits."""
-  if hasattr(ctypes.CDLL(None), 'prctl'):
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-def _with_root() -> dict[str, str]:
-  path = [str(ROOT), os.environ.get('PYTHONPATH', '')]
-  return {**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, path))}

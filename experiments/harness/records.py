@@ -75,40 +75,40 @@ class Attempts(NamedTuple):
   tail: tuple[str, ...] = ()
 
 
-def path_of(folder: pathlib.Path, task: Runnable, kind: str) -> pathlib.Path:
+def path_of(folder: pathlib.Path, run: Runnable, kind: str) -> pathlib.Path:
   """Returns the path of a run's record (`json`), `log` or `lock`."""
-  return folder / _QUEUE / f'{task.id}.{kind}'
+  return folder / _QUEUE / f'{run.id}.{kind}'
 
 
-def read(folder: pathlib.Path, task: Runnable) -> Attempts:
+def read(folder: pathlib.Path, run: Runnable) -> Attempts:
   """Reads the record of a run; returns an empty one if missing or damaged."""
   try:
-    content = json.loads(path_of(folder, task, 'json').read_text())
+    content = json.loads(path_of(folder, run, 'json').read_text())
     return Attempts(**{**content, 'tail': tuple(content['tail'])})
   except (OSError, ValueError, KeyError, TypeError):
     return Attempts()
 
 
-def write(folder: pathlib.Path, task: Runnable, record: Attempts) -> None:
+def write(folder: pathlib.Path, run: Runnable, record: Attempts) -> None:
   """Writes the record of a run."""
   text = json.dumps(record._asdict(), indent=2) + '\n'
-  files.write_text(path_of(folder, task, 'json'), text)
+  files.write_text(path_of(folder, run, 'json'), text)
 
 
-def begin(folder: pathlib.Path, task: Runnable) -> None:
+def begin(folder: pathlib.Path, run: Runnable) -> None:
   """Records that this machine starts an attempt at a run."""
-  record = read(folder, task)
+  record = read(folder, run)
   record = record._replace(
     attempts=record.attempts + 1,
     host=socket.gethostname(),
     started=record.started or _now(),
   )
-  write(folder, task, record)
+  write(folder, run, record)
 
 
 def end(
   folder: pathlib.Path,
-  task: Runnable,
+  run: Runnable,
   code: int,
   seconds: float,
   *,
@@ -118,7 +118,7 @@ def end(
 
   Args:
     folder: the directory of all runs.
-    task: the run.
+    run: the run.
     code: exit code of the attempt; negative after a signal.
     seconds: duration of the attempt.
     is_stopping: whether the worker has asked the run to stop.
@@ -126,57 +126,57 @@ def end(
   Returns:
     The outcome in words.
   """
-  record = read(folder, task)
+  record = read(folder, run)
   record = record._replace(
     exit_code=code if code >= 0 else 128 - code,
     seconds=record.seconds + seconds,
     ended=_now(),
     tail=(),
   )
-  if code == 0 and task.is_done(folder):
+  if code == 0 and run.is_done(folder):
     news = f'done in {seconds:.0f} s'
   elif is_stopping or code > 128 or -code in STOPS:
     news = 'stopped; can be resumed'
   elif code == WRONG_FLAGS:
     news = 'invalid flags'
   else:
-    tail = tail_of_log(folder, task)
+    tail = tail_of_log(folder, run)
     record = record._replace(failures=record.failures + 1, tail=tail)
     news = f'exit code {code}, failure {record.failures} of {MOST_FAILURES}'
-  write(folder, task, record)
+  write(folder, run, record)
   return news
 
 
-def tail_of_log(folder: pathlib.Path, task: Runnable) -> tuple[str, ...]:
+def tail_of_log(folder: pathlib.Path, run: Runnable) -> tuple[str, ...]:
   """Returns the last output lines of the last attempt."""
   try:
-    text = path_of(folder, task, 'log').read_text(errors='replace')
+    text = path_of(folder, run, 'log').read_text(errors='replace')
   except OSError:
     return ()
   return tuple(text.splitlines()[-_TAIL_LINES:])
 
 
-def has_failed(folder: pathlib.Path, task: Runnable) -> bool:
+def has_failed(folder: pathlib.Path, run: Runnable) -> bool:
   """Returns whether a run has failed permanently."""
-  return read(folder, task).failures >= MOST_FAILURES
+  return read(folder, run).failures >= MOST_FAILURES
 
 
-def status_of(folder: pathlib.Path, task: Runnable) -> str:
+def status_of(folder: pathlib.Path, run: Runnable) -> str:
   """Returns the status of a run, a value of `dataset.RunRow.status`."""
-  if task.is_done(folder):
+  if run.is_done(folder):
     return dataset.DONE
-  if locks.is_held(path_of(folder, task, 'lock')):
+  if locks.is_held(path_of(folder, run, 'lock')):
     return dataset.RUNNING
-  return dataset.FAILED if has_failed(folder, task) else dataset.WAITING
+  return dataset.FAILED if has_failed(folder, run) else dataset.WAITING
 
 
-def failure(folder: pathlib.Path, task: Runnable) -> str:
+def failure(folder: pathlib.Path, run: Runnable) -> str:
   """Describes the failure of a run."""
-  record = read(folder, task)
+  record = read(folder, run)
   last = record.tail[-1].strip() if record.tail else 'no output'
   return (
-    f'{task.id} has failed {record.failures} times; exit code '
-    f'{record.exit_code}: {last} Delete {path_of(folder, task, "json")} to '
+    f'{run.id} has failed {record.failures} times; exit code '
+    f'{record.exit_code}: {last} Delete {path_of(folder, run, "json")} to '
     'try again.'
   )
 

@@ -10,7 +10,6 @@ import functools
 import hashlib
 import json
 import pathlib
-import sys
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from bt_acme.behaviors import exported_folder
@@ -18,6 +17,7 @@ from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import tables
 from bt_acme.runtime import workdir as workdir_lib
+from experiments import launching
 from experiments.harness import pool, records
 from launch import evaluate, run_bt, run_ngu, run_r2d2
 
@@ -170,7 +170,8 @@ class RunSpec:
 
   def call(self, folder: pathlib.Path) -> pool.Call:
     """Returns the function that executes the script."""
-    return functools.partial(pool.run_script, command_of(self), folder)
+    command = launching.command_of(f'{self.script}.py', self.flags)
+    return functools.partial(launching.execute, command, folder)
 
   def __str__(self) -> str:
     return self.command
@@ -182,12 +183,6 @@ class RunSpec:
     if not self.is_evaluation:
       values['max_actor_steps'] = self.budget_steps
     return {**values, **{need.flag: need.folder for need in self.needs}}
-
-
-def command_of(spec: RunSpec) -> list[str]:
-  """Returns the arguments that execute a run in the directory of all runs."""
-  script = pool.ROOT / 'launch' / f'{spec.script}.py'
-  return [sys.executable, str(script), *spec.flags]
 
 
 def ordered(specs: Iterable[RunSpec]) -> list[RunSpec]:

@@ -25,7 +25,7 @@ from typing import Sequence
 
 from bt_acme import files
 from experiments.harness import dataset as dataset_lib
-from experiments.harness import driver, pool, runs
+from experiments.harness import driver, runs
 from experiments.harness import gather as gather_lib
 from experiments.harness import slots as slots_lib
 from experiments.paper import artifacts as artifacts_lib
@@ -114,7 +114,7 @@ def _make(options: argparse.Namespace) -> int:
   ended = driver.Worker(
     folder.path,
     specs[part - 1 :: parts],
-    [pool.Process(slot) for slot in options.slots],
+    options.slots,
     hours=options.hours,
     say=lambda line: print(line, flush=True),
   ).work()

@@ -10,7 +10,7 @@ from experiments import launching
 
 @pytest.fixture(name='write')
 def _write(tmp_path, monkeypatch):
-  monkeypatch.setattr(launching.pool, 'ROOT', tmp_path)
+  monkeypatch.setattr(launching, 'ROOT', tmp_path)
   (tmp_path / 'launch').mkdir()
 
   def write(text):

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from bt_acme.runtime import interrupts
+from experiments import launching
 from experiments.harness import dataset, driver, locks, pool, records, runs
 from tests.experiments.harness import fakes
 
@@ -24,11 +25,11 @@ def make_worker(tmp_path, monkeypatch):
   """Returns a factory of workers that execute fake runs of one kind."""
 
   def worker(kind, *, num_seeds=1, num_slots=2, **settings):
-    monkeypatch.setattr(runs, 'command_of', fakes.command_of(kind))
+    monkeypatch.setattr(launching, 'command_of', fakes.command_of(kind))
     return driver.Worker(
       tmp_path,
       fakes.specs(num_seeds),
-      [pool.Process(pool.Slot(f'slot {i}', {})) for i in range(num_slots)],
+      [pool.Slot(f'slot {i}', {}) for i in range(num_slots)],
       **{'poll_seconds': 0.02, 'say': lambda line: None, **settings},
     )
 
@@ -171,10 +172,9 @@ def test_a_script_that_is_still_saving_is_not_started_again(tmp_path, worker):
 
 
 def test_with_both_kinds_of_slots_training_uses_gpus(tmp_path, monkeypatch):
-  monkeypatch.setattr(runs, 'command_of', fakes.command_of('ok'))
+  monkeypatch.setattr(launching, 'command_of', fakes.command_of('ok'))
   lines = []
-  gpu = pool.Process(pool.Slot('GPU', {}, gpu_share=1.0))
-  cpu = pool.Process(pool.Slot('core', {}))
+  gpu, cpu = pool.Slot('GPU', {}, gpu_share=1.0), pool.Slot('core', {})
   specs = fakes.specs(1)
   final = runs.RunSpec(
     *(runs.FINAL_EVALUATION, 'r2d2', fakes.ENV, 0, 'evaluate'),

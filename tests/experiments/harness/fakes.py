@@ -46,7 +46,7 @@ def specs(num_seeds, *, script_settings=()):
 
 def command_of(kind):
   """Returns a function that returns the command of a fake run."""
-  return lambda spec: [sys.executable, __file__, 'run', kind, *spec.flags]
+  return lambda script, flags: [sys.executable, __file__, 'run', kind, *flags]
 
 
 def executions(folder):
@@ -161,13 +161,14 @@ def _evaluate(path, episodes):
 
 
 def _work(kind, num_seeds):
-  from experiments.harness import driver, pool, runs, slots
+  from experiments import launching
+  from experiments.harness import driver, slots
 
-  runs.command_of = command_of(kind)
+  launching.command_of = command_of(kind)
   worker = driver.Worker(
     pathlib.Path.cwd(),
     specs(int(num_seeds)),
-    [pool.Process(slot) for slot in slots.parse('cpu:1')],
+    slots.parse('cpu:1'),
     poll_seconds=0.05,
   )
   print(repr(worker.work()), flush=True)

@@ -47,7 +47,7 @@ def test_only_one_of_many_acquires_a_free_lock(folder):
   assert not locks.is_held(folder) and not folder.exists()
   (lock,) = _race(folder)
   assert locks.is_held(folder)
-  lock.release()
+  lock.close()
   assert not locks.is_held(folder)
 
 
@@ -72,7 +72,7 @@ def test_a_crashed_local_owner_loses_its_lock_immediately(folder):
   subprocess.run([sys.executable, '-c', code, folder], check=False)
   assert (folder / 'run.lock').exists()
   assert not locks.is_held(folder)
-  locks.Lock(folder).release()
+  locks.Lock(folder).close()
 
 
 def test_an_owner_notices_that_its_lock_was_replaced(folder, monkeypatch):

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from experiments.harness import dataset, driver, runs
+from experiments import launching
+from experiments.harness import dataset, driver
 from experiments.paper import __main__ as paper
 from experiments.paper import (
   artifacts,
@@ -30,7 +31,7 @@ def make_run(tmp_path, capsys, monkeypatch):
   def run(*arguments, kind='ok'):
     fake = functools.partial(_WORKER, poll_seconds=0.02)
     monkeypatch.setattr(driver, 'Worker', fake)
-    monkeypatch.setattr(runs, 'command_of', fakes.command_of(kind))
+    monkeypatch.setattr(launching, 'command_of', fakes.command_of(kind))
     folder = f'--folder={tmp_path / "folder"}'
     code = paper.main([*arguments, folder, '--slots=cpu:1'])
     printed = capsys.readouterr()
