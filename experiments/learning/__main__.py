@@ -1,10 +1,12 @@
-"""Tests claims about behavior transfer in small environments with ten seeds.
+"""Tests claims about behavior transfer in small environments, over seeds.
 
 Each claim has one or more tables (`experiments/learning/claims.py`):
 
   exploration  NGU's policy visits more of an environment than others.
   transfer     BT solves hard tasks within a budget in which others do not.
   limits       Tasks that BT solves with only some of the seeds.
+  margin       BT with and without a margin of the extra action.
+  wide         One behavior helps in many tasks.
   no_harm      BT does no harm if the reward is easy to find.
   deception    BT helps although the behavior itself loses reward.
   ablation     Flights and extra action, separately and together.
