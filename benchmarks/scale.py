@@ -58,7 +58,7 @@ def clusters(prices: argparse.Namespace) -> List[Cluster]:
   cpu = prices.cpu_machines
   machines, gigabit = prices.machine_cores * cpu, 1e9 / 8
   price = prices.core_hour * machines
-  # NGU's estimates in docs/howto/accelerators.md; chips scale linearly.
+  # NGU's estimates in docs/estimates.md; chips scale linearly.
   h200, v5e = 1 / 6.4e-3, 4 / 57.2e-3
   return [
     Cluster('H200, 16 cores', 16, h200, True, 200e9, 0, prices.h200_hour),
