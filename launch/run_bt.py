@@ -1,8 +1,8 @@
 r"""Trains R2D2 with behavior transfer.
 
   python launch/run_bt.py --behavior=runs/ngu/behavior \
-    --env=MiniGrid-LavaCrossingS9N1-v0:fixed --preset=minigrid \
-    --max_actor_steps=60000 --workdir=runs/bt
+    --env=MiniGrid-FourRooms-v0:fixed --preset=minigrid \
+    --max_actor_steps=40000 --workdir=runs/bt
 
 With --behavior=action_repeat and --extra_action=false this is ez-greedy R2D2.
 Ctrl-C stops a run, and the same command resumes it.

@@ -1,7 +1,7 @@
 r"""Pre-trains a behavior without rewards (NGU), and exports it.
 
-  python launch/run_ngu.py --env=MiniGrid-LavaCrossingS9N1-v0:fixed \
-    --preset=minigrid --max_actor_steps=120000 --workdir=runs/ngu
+  python launch/run_ngu.py --env=MiniGrid-FourRooms-v0:no_goal \
+    --preset=minigrid --max_actor_steps=40000 --workdir=runs/ngu
 
 The run exports the behavior to WORKDIR/behavior. Ctrl-C stops a run, and the
 same command resumes it.

@@ -1,7 +1,7 @@
 r"""Trains R2D2 with Peng's Q(lambda), without behavior transfer.
 
-  python launch/run_r2d2.py --env=MiniGrid-LavaCrossingS9N1-v0:fixed \
-    --preset=minigrid --max_actor_steps=60000 --workdir=runs/r2d2
+  python launch/run_r2d2.py --env=MiniGrid-FourRooms-v0:fixed \
+    --preset=minigrid --max_actor_steps=40000 --workdir=runs/r2d2
 
 With --init_from=runs/ngu/behavior the run fine-tunes a pre-trained network.
 Ctrl-C stops a run, and the same command resumes it.
