@@ -136,5 +136,5 @@ def test_help_is_read_from_the_docstrings_of_a_class_and_its_bases():
 
 def test_a_field_without_help_is_an_error():
   group = dataclasses.make_dataclass('Group', [('height', float, 1.0)])
-  with pytest.raises(ValueError, match='The field height has no help'):
+  with pytest.raises(ValueError, match='field height has no help. Describe it'):
     checks.help_of(group)

@@ -44,13 +44,6 @@ def test_settings_for_a_task_are_left_out_in_pre_training():
   assert presets.get('minigrid', config_lib.BTConfig)['discount'] == 0.97
 
 
-def test_a_preset_only_returns_settings_of_the_configuration():
-  ngu = presets.get('minigrid', config_lib.NGUConfig)
-  bt = presets.get('minigrid', config_lib.BTConfig)
-  assert 'error_decay' in ngu and 'error_decay' not in bt
-  assert 'flight_exponent' in bt and 'flight_exponent' not in ngu
-
-
 @pytest.mark.parametrize(
   'name, inference, num_evaluators',
   [('paper', 'local', 1), ('gpu', 'server', 2)],

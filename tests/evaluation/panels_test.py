@@ -1,7 +1,5 @@
 """Tests panels: lines, legend and points."""
 
-import csv
-
 import numpy as np
 import pytest
 
@@ -28,22 +26,13 @@ def test_points():
   text = panels.points(
     [panels.Panel('pong', 'score', (_line(),), (panels.Level('human', 14.6),))]
   )
-  first, second, third, level = csv.DictReader(text.splitlines())
-  assert tuple(first) == panels.COLUMNS
-  assert list(first.values()) == ['pong', 'BT', '0', '0.1', '', '']
-  assert list(second.values())[2:] == [
-    '400000',
-    '0.333333333333',
-    '0.25',
-    '0.5',
+  assert text.splitlines() == [
+    ','.join(panels.COLUMNS),
+    'pong,BT,0,0.1,,',
+    'pong,BT,400000,0.333333333333,0.25,0.5',
+    'pong,BT,800000,2000000000,1000000000,3000000000',
+    'pong,human,,14.6,,',
   ]
-  assert list(third.values())[2:] == [
-    '800000',
-    '2000000000',
-    '1000000000',
-    '3000000000',
-  ]
-  assert list(level.values()) == ['pong', 'human', '', '14.6', '', '']
 
 
 def test_a_line_without_a_band_has_no_limits():

@@ -13,18 +13,23 @@ from bt_acme.evaluation import Evaluator, recorder
 _NAME = 'MiniGrid-Empty-5x5-v0'
 
 
-@pytest.fixture(name='agent', scope='module')
-def make_agent():
-  settings = {'torso_size': 8, 'lstm_size': 8, 'head_size': 8}
+def _make(transferred, **settings):
+  """Returns an agent and its parameters."""
   flights = {'min_flight_probability': 0.3, 'max_flight_probability': 0.4}
-  config = names.build(config_lib.BTConfig, {**settings, **flights})
-  spec = assembly.spec_of(environments.make(_NAME, seed=0), _NAME)
-  return assembly.Agent(config, spec, (behaviors.ActionRepeat(),))
+  sizes = dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 8)
+  config = names.build(config_lib.BTConfig, {**sizes, **flights, **settings})
+  agent = assembly.Agent(config, assembly.spec_by_name(_NAME), transferred)
+  return agent, assembly.Variables(agent.network.init(jax.random.key(0)), {})
 
 
-def test_replaying_a_recording(agent):
+@pytest.fixture(name='made', scope='module')
+def make_agent():
+  return _make((behaviors.ActionRepeat(),))
+
+
+def test_replaying_a_recording(made):
+  agent, variables = made
   evaluator = Evaluator(agent, episodes=3, seed=5, epsilon=0.5, flights=True)
-  variables = assembly.Variables(agent.network.init(jax.random.key(0)), {})
   recordings = recorder.record(evaluator, variables)
   sources = {s for recording in recordings for s in recording.sources}
   assert types.FLIGHT in sources and types.OWN in sources
@@ -46,9 +51,9 @@ def test_replaying_a_recording(agent):
     assert 1 <= recording.num_cells <= 9
 
 
-def test_flights_are_disabled_by_default(agent):
+def test_flights_are_disabled_by_default(made):
+  agent, variables = made
   evaluator = Evaluator(agent, episodes=2, seed=5, epsilon=0.5)
-  variables = assembly.Variables(agent.network.init(jax.random.key(0)), {})
   ended = []
   evaluator.run(variables, on_end=ended.append)
   assert sorted(ended) == [0, 1]
@@ -58,18 +63,11 @@ def test_flights_are_disabled_by_default(agent):
 
 def test_the_behavior_in_control_selected_the_action():
   def always(action):
-    return behaviors.FromCallable(
-      lambda seed: lambda observation, prev_action, is_first: action
-    )
+    return behaviors.FromCallable(lambda seed: lambda *_: action)
 
-  settings = {'torso_size': 8, 'lstm_size': 8, 'head_size': 8}
-  for name, probability in (('min', 0.3), ('max', 0.4)):
-    settings[f'{name}_flight_probability'] = probability
-  config = names.build(
-    config_lib.BTConfig, {**settings, 'behavior_roles': 'fly,both,choose'}
+  agent, variables = _make(
+    tuple(map(always, range(3))), behavior_roles='fly,both,choose'
   )
-  spec = assembly.spec_of(environments.make(_NAME, seed=0), _NAME)
-  agent = assembly.Agent(config, spec, tuple(map(always, range(3))))
   evaluator = Evaluator(agent, episodes=2, seed=5, epsilon=0.8, flights=True)
   seen = set()
 
@@ -81,7 +79,6 @@ def test_the_behavior_in_control_selected_the_action():
         assert behavior == action
         seen.add((int(source), int(behavior)))
 
-  variables = assembly.Variables(agent.network.init(jax.random.key(0)), {})
   evaluator.run(variables, on_step=on_step)
   extra, flight = types.EXTRA, types.FLIGHT
   assert seen == {(extra, 1), (extra, 2), (flight, 0), (flight, 1)}

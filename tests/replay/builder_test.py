@@ -3,18 +3,14 @@
 import numpy as np
 import pytest
 
-from bt_acme import config as config_lib
 from bt_acme.core import types
-from bt_acme.replay import builder as builder_lib
 from tests.replay import episodes
 
 P, T = episodes.PERIOD, episodes.LENGTH
-LONG_BURN_IN = T - 1
 
 
 def test_reset_discards_an_unfinished_episode():
-  config, shapes = episodes.make_config(), episodes.make_shapes()
-  builder = builder_lib.SequenceBuilder(config, shapes)
+  builder, config, shapes = episodes.make_builder()
   rng = np.random.default_rng(2)
   unfinished = episodes.make_episode(rng, 2 * T + 2, shapes)
   for step in unfinished.steps:
@@ -25,16 +21,15 @@ def test_reset_discards_an_unfinished_episode():
 
 
 def test_episode_without_a_step_writes_nothing():
-  config, shapes = episodes.make_config(), episodes.make_shapes()
-  builder = builder_lib.SequenceBuilder(config, shapes)
+  builder, _, shapes = episodes.make_builder()
   episode = episodes.make_episode(np.random.default_rng(0), 1, shapes)
   assert builder.end_episode(*episode.final) is None
 
 
 def test_a_missing_proposal_is_rejected():
-  config = episodes.make_config()
-  shapes = episodes.make_shapes()._replace(has_proposals=True)
-  builder = builder_lib.SequenceBuilder(config, shapes)
+  builder, _, shapes = episodes.make_builder(
+    episodes.make_shapes(has_proposals=True)
+  )
   step = episodes.make_episode(np.random.default_rng(0), 2, shapes).steps[0]
   builder.add(step)
   builder.reset()
@@ -44,9 +39,7 @@ def test_a_missing_proposal_is_rejected():
 
 def _build(num_steps, **settings):
   """Returns the lengths of an episode's sequences and its number of blocks."""
-  config = config_lib.ReplayConfig(min_replay_size=1, **settings)
-  shapes = episodes.make_shapes()
-  builder = builder_lib.SequenceBuilder(config, shapes)
+  builder, _, shapes = episodes.make_builder(**settings)
   episode = episodes.make_episode(np.random.default_rng(0), num_steps, shapes)
   finished = [x for x in episodes.play(episode, builder) if x is not None]
   lengths = [
@@ -83,11 +76,9 @@ def test_a_sequence_without_trained_steps_is_omitted(
 
 
 def test_the_next_episode_is_complete_after_an_omitted_sequence():
-  config = episodes.make_config(
-    burn_in_length=LONG_BURN_IN, trace_length=T - LONG_BURN_IN
+  builder, config, shapes = episodes.make_builder(
+    burn_in_length=T - 1, trace_length=1
   )
-  shapes = episodes.make_shapes()
-  builder = builder_lib.SequenceBuilder(config, shapes)
   rng = np.random.default_rng(3)
   first = episodes.make_episode(rng, T + 1, shapes)
   assert episodes.play(first, builder)[-1] is None
@@ -97,8 +88,7 @@ def test_the_next_episode_is_complete_after_an_omitted_sequence():
 
 
 def test_observations_that_are_not_stacks_are_rejected():
-  config, shapes = episodes.make_config(), episodes.make_shapes(num_stacked=4)
-  builder = builder_lib.SequenceBuilder(config, shapes)
+  builder, _, shapes = episodes.make_builder()
   rng = np.random.default_rng(0)
   episode = episodes.make_episode(rng, P + 1, shapes)
   unrelated = rng.integers(256, size=(5, 6, 4), dtype=np.uint8)
@@ -112,8 +102,7 @@ def test_observations_that_are_not_stacks_are_rejected():
   'observation', (np.zeros((5, 6, 3), np.uint8), np.zeros((5, 6, 4)))
 )
 def test_observation_of_another_shape_or_dtype_is_rejected(observation):
-  shapes = episodes.make_shapes()
-  builder = builder_lib.SequenceBuilder(episodes.make_config(), shapes)
+  builder, _, shapes = episodes.make_builder()
   step = episodes.make_episode(np.random.default_rng(0), 1, shapes).steps[0]
   with pytest.raises(ValueError, match=r'uint8 \(5, 6, 4\)'):
     builder.add(step._replace(observation=observation))

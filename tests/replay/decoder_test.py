@@ -5,7 +5,6 @@ import pytest
 import zstandard
 
 from bt_acme.replay import blocks
-from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import decoder as decoder_lib
 from tests.replay import episodes
 
@@ -19,28 +18,23 @@ LENGTHS = (1, 3, P - 1, P, P + 1, T - 1, T, T + 1, T + P, 2 * T + 3)
 def test_sequences_hold_their_steps(
   num_stacked, channels, num_steps, truncated
 ):
-  config = episodes.make_config()
-  shapes = episodes.make_shapes(num_stacked, channels)
+  made = episodes.make_builder(episodes.make_shapes(num_stacked, channels))
   episode = episodes.make_episode(
-    np.random.default_rng(num_steps), num_steps, shapes, truncated=truncated
+    np.random.default_rng(num_steps), num_steps, made[-1], truncated=truncated
   )
-  builder = builder_lib.SequenceBuilder(config, shapes)
-  episodes.assert_is_built(episode, builder, config, shapes)
+  episodes.assert_is_built(episode, *made)
 
 
 def test_without_lstm():
-  config, shapes = episodes.make_config(), episodes.make_shapes(lstm_size=0)
-  episode = episodes.make_episode(np.random.default_rng(0), T + 1, shapes)
-  builder = builder_lib.SequenceBuilder(config, shapes)
-  episodes.assert_is_built(episode, builder, config, shapes)
+  made = episodes.make_builder(episodes.make_shapes(lstm_size=0))
+  episode = episodes.make_episode(np.random.default_rng(0), T + 1, made[-1])
+  episodes.assert_is_built(episode, *made)
 
 
 def test_one_block_per_sequence():
-  config = episodes.make_config(sequence_period=T)
-  shapes = episodes.make_shapes()
-  episode = episodes.make_episode(np.random.default_rng(0), 2 * T + 1, shapes)
-  builder = builder_lib.SequenceBuilder(config, shapes)
-  batch = episodes.assert_is_built(episode, builder, config, shapes)
+  made = episodes.make_builder(sequence_period=T)
+  episode = episodes.make_episode(np.random.default_rng(0), 2 * T + 1, made[-1])
+  batch = episodes.assert_is_built(episode, *made)
   assert batch.action.shape == (T, 3)
 
 

@@ -34,6 +34,12 @@ def make_shapes(
   )
 
 
+def make_builder(shapes=None, **settings):
+  """Returns a builder, its settings and its shapes."""
+  config, shapes = make_config(**settings), shapes or make_shapes()
+  return builder_lib.SequenceBuilder(config, shapes), config, shapes
+
+
 class Episode(NamedTuple):
   """The transitions of an episode and the outcome of the last one."""
 

@@ -2,6 +2,7 @@
 
 import pickle
 
+import chex
 import jax
 import numpy as np
 import pytest
@@ -16,9 +17,8 @@ P, T = episodes.PERIOD, episodes.LENGTH
 
 def make_replay(num_items, *, priorities=None, seed=0, **changes):
   """Returns a replay of short episodes; item i has the recurrent state i."""
-  config, shapes = episodes.make_config(**changes), episodes.make_shapes()
+  builder, config, shapes = episodes.make_builder(**changes)
   replay = in_process_replay.InProcessReplay(config, shapes, seed=seed)
-  builder = builder_lib.SequenceBuilder(config, shapes)
   writer = replay.writer()
   rng = np.random.default_rng(0)
   for i in range(num_items):
@@ -38,7 +38,7 @@ def numbers(sample):
 
 
 def test_overlapping_sequences_share_blocks():
-  config, shapes = episodes.make_config(), episodes.make_shapes()
+  builder, config, shapes = episodes.make_builder()
   inserted = []
 
   class Recorder(in_process_replay.InProcessReplay):
@@ -46,7 +46,6 @@ def test_overlapping_sequences_share_blocks():
       inserted.append(payloads)
 
   writer = Recorder(config, shapes, seed=0).writer()
-  builder = builder_lib.SequenceBuilder(config, shapes)
   episode = episodes.make_episode(np.random.default_rng(0), T + P, shapes)
   for block in episodes.play(episode, builder):
     if block is not None:
@@ -153,4 +152,4 @@ def test_a_saved_replay_is_restored(capacity):
     assert replay.num_allowed(1)
     samples.append((replay.num_inserts, len(replay), replay.sample(50)))
   assert samples[0][0] > 7
-  jax.tree.map(np.testing.assert_array_equal, *samples)
+  chex.assert_trees_all_equal(*samples)

