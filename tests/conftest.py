@@ -134,6 +134,16 @@ def bound_memory():
   _bound_memory()
 
 
+@pytest.fixture(name='exported', scope='session')
+def export_behavior(tmp_path_factory):
+  """Exports a small random NGU policy; returns its directory."""
+  from tests.agents import fakes
+
+  folder = tmp_path_factory.mktemp('behavior') / 'b'
+  fakes.export_behavior(folder)
+  return str(folder)
+
+
 @pytest.fixture(name='shared_functions', scope='session')
 def share_compiled_functions():
   """Compiles the functions of an agent once for the tests of a process."""

@@ -109,6 +109,15 @@ def make_config(config_class=config_lib.R2D2Config, **groups):
   return config_class(**{**defaults, **groups})
 
 
+def changed(agent, **groups):
+  """Returns the agent with settings replaced, given by group."""
+  config = agent.config
+  for name, settings in groups.items():
+    group = dataclasses.replace(getattr(config, name), **settings)
+    config = dataclasses.replace(config, **{name: group})
+  return dataclasses.replace(agent, config=config)
+
+
 def make_samples(number, batch_size=4):
   """Returns random batches, like a replay of 7 sequences."""
   samples = []

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import http.server
 import io
+import pathlib
 import shutil
 import ssl
 import subprocess
@@ -91,7 +92,8 @@ def pack(*members):
 
 
 def pack_folder(folder, *more, top='explorer/'):
-  files = [(top + p.name, p.read_bytes(), {}) for p in folder.iterdir()]
+  paths = pathlib.Path(folder).iterdir()
+  files = [(top + p.name, p.read_bytes(), {}) for p in paths]
   return pack(*files, *more)
 
 
@@ -106,7 +108,7 @@ def test_an_archive_is_downloaded_once(server, exported, top):
   address = offer(server, pack_folder(exported, top=top))
   behavior = bt_acme.load_behavior(address)
   assert behavior.name == 'explorer'
-  own = behaviors.Exported(str(exported))
+  own = behaviors.Exported(exported)
   assert behavior.params_sha256 == own.params_sha256
   url, digest = address.split('#sha256=')
   again = bt_acme.load_behavior(url, sha256=digest.upper())
@@ -122,10 +124,24 @@ def test_a_redirection_to_https_is_followed(server, exported):
   assert bt_acme.load_behavior(moved).name == 'latest'
 
 
-def test_a_redirection_to_http_is_not_followed(server):
-  server.files['/x.tar.gz'] = 'http://localhost:1/x.tar.gz'
-  with pytest.raises(ValueError, match='cannot be downloaded .*type: http'):
+@pytest.mark.parametrize(
+  'target, message',
+  [
+    (None, 'HTTPError: HTTP Error 404'),
+    # A redirection to http is not followed.
+    ('http://localhost:1/x.tar.gz', 'cannot be downloaded .*type: http'),
+    (threading.Event(), 'cannot be downloaded .*timed out'),
+  ],
+  ids=['missing', 'http', 'no answer'],
+)
+def test_a_download_that_fails(server, monkeypatch, target, message):
+  server.files['/x.tar.gz'] = target
+  if isinstance(target, threading.Event):
+    monkeypatch.setattr(download, '_TIMEOUT', 0.3)
+  with pytest.raises(ValueError, match=message):
     bt_acme.load_behavior(f'{server.address}/x.tar.gz', sha256='0' * 64)
+  if isinstance(target, threading.Event):
+    target.set()
 
 
 @pytest.mark.parametrize(
@@ -154,19 +170,6 @@ def test_an_unknown_certificate_is_refused(server, exported, monkeypatch):
   monkeypatch.delenv('SSL_CERT_FILE')
   with pytest.raises(ValueError, match='CERTIFICATE_VERIFY_FAILED'):
     bt_acme.load_behavior(address)
-
-
-def test_a_missing_file(server):
-  with pytest.raises(ValueError, match='HTTPError: HTTP Error 404'):
-    bt_acme.load_behavior(f'{server.address}/x.tar.gz', sha256='0' * 64)
-
-
-def test_a_server_that_sends_nothing(server, monkeypatch):
-  monkeypatch.setattr(download, '_TIMEOUT', 0.3)
-  released = server.files['/x.tar.gz'] = threading.Event()
-  with pytest.raises(ValueError, match='cannot be downloaded .*timed out'):
-    bt_acme.load_behavior(f'{server.address}/x.tar.gz', sha256='0' * 64)
-  released.set()
 
 
 def refused(server, data, message, tmp_path):

@@ -7,7 +7,7 @@ import os
 import shutil
 import zipfile
 
-import jax
+import chex
 import numpy as np
 import pytest
 
@@ -38,10 +38,8 @@ def refused(folder, message):
 def test_export_replaces_an_existing_behavior(tmp_path):
   for seed in (1, 2):
     _, variables, _ = fakes.export_behavior(tmp_path / 'b', seed=seed)
-  jax.tree.map(
-    np.testing.assert_array_equal,
-    behaviors.Exported(str(tmp_path / 'b')).variables,
-    variables,
+  chex.assert_trees_all_equal(
+    behaviors.Exported(str(tmp_path / 'b')).variables, variables
   )
   assert [path.name for path in tmp_path.iterdir()] == ['b']
 
@@ -54,12 +52,8 @@ def edit(folder, change):
   path.write_text(json.dumps(card))
 
 
-def edit_card(folder, **changes):
-  edit(folder, lambda card: card.update(changes))
-
-
-def edit_part(folder, *keys, **changes):
-  """Changes a nested part of the card."""
+def edit_card(folder, *keys, **changes):
+  """Changes the card, or the nested part with these keys."""
 
   def change(card):
     functools.reduce(dict.__getitem__, keys, card).update(changes)
@@ -162,21 +156,18 @@ _DAMAGED = 'behavior.json is damaged .*. Export the behavior again'
     (lambda f: edit_card(f, statistics=[3]), _DAMAGED),
     (lambda f: edit_card(f, statistics={}), _DAMAGED),
     (
-      lambda f: edit_part(f, 'statistics', error_mean=[1, 2]),
+      lambda f: edit_card(f, 'statistics', error_mean=[1, 2]),
       r'error_mean=\[1. 2.\] must be a finite number',
     ),
     (drop_checksum, "behavior.json is damaged .*'params_sha256'"),
+    (become_r2d2, 'statistics must be null, because the agent has no intrins'),
     (
-      become_r2d2,
-      'statistics must be null, because the agent has no intrinsic',
-    ),
-    (
-      lambda f: edit_part(f, 'config', 'network', lstm_size=8),
+      lambda f: edit_card(f, 'config', 'network', lstm_size=8),
       r'params.npz does not fit behavior.json: .*lstm/linear/w is \(36, 64\)'
       r', expected \(28, 32\).*. Export the behavior again',
     ),
     (
-      lambda f: edit_part(f, 'config', 'intrinsic', embedding_size=4),
+      lambda f: edit_card(f, 'config', 'intrinsic', embedding_size=4),
       r'intrinsic/embedding/.* is \(8,\), expected \(4,\)',
     ),
     (without('lstm'), r'agent/lstm/linear/b is None, expected \(64,\)'),
@@ -189,10 +180,7 @@ _DAMAGED = 'behavior.json is damaged .*. Export the behavior again'
     # Untrusted parameters with a valid checksum; `untrusted_test` has more.
     (signed(with_bomb), "params.npz contains the compressed array 'x.npy', .*"),
     (signed(with_objects), "contains object in 'x.npy', not numbers"),
-    (
-      lambda f: cut_params(f, 10**12),
-      'params.npz is 1,000,000,000,000 bytes; the',
-    ),
+    (lambda f: cut_params(f, 10**12), 'is 1,000,000,000,000 bytes; the'),
     (signed(cut_params), 'params.npz is damaged .*. Export the behavior again'),
     (signed(damage_params), 'params.npz is damaged .*. Export the behavior'),
     *(
@@ -216,11 +204,7 @@ def test_a_damaged_directory_is_one_clear_error(folder, damage, message):
   [
     (('statistics',), 'error_count', (3e38, -1.0, np.nan, 1e400, '1e400')),
     (('statistics',), 'distance_mean', (3e38, -1.0, np.nan, 1e400, '1e400')),
-    (
-      ('config', 'network'),
-      'lstm_size',
-      (10**30, 10**9, -1, float('nan')),
-    ),
+    (('config', 'network'), 'lstm_size', (10**30, 10**9, -1, np.nan)),
     (('config', 'network'), 'torso_size', ('9' * 30,)),
     (('config', 'learner'), 'learning_rate', (np.nan, np.inf)),
     (('config', 'learner'), 'y' * 100_000, (1,)),
@@ -237,7 +221,7 @@ def test_a_damaged_directory_is_one_clear_error(folder, damage, message):
 )
 def test_absurd_values_in_the_card(folder, keys, name, values):
   for value in values:
-    edit_part(folder, *keys, **{name: value})
+    edit_card(folder, *keys, **{name: value})
     refused(folder, f'{name}=' if keys == ('statistics',) else 'behavior.json')
 
 

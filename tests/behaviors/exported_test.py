@@ -2,7 +2,7 @@
 
 import pathlib
 
-import jax
+import chex
 import numpy as np
 import pytest
 
@@ -78,7 +78,7 @@ def test_an_exported_policy_acts_like_its_agent(tmp_path, intrinsic):
   assert behavior.agent.spec == agent.spec
   assert behavior.actor_steps == 100 and behavior.name == 'b'
   assert behavior.statistics == statistics
-  jax.tree.map(np.testing.assert_array_equal, behavior.variables, variables)
+  chex.assert_trees_all_equal(behavior.variables, variables)
   expected = act(agent, variables, statistics)
   assert len(np.unique(expected)) > 1
   np.testing.assert_array_equal(under_behavior(behavior), expected)
@@ -105,37 +105,21 @@ def test_last_observations_are_rewarded_as_in_training(tmp_path, observation):
       expected = reward.step(features, is_first)
 
 
-def test_zero_instead_of_the_intrinsic_reward(tmp_path):
-  agent, variables, _ = fakes.export_behavior(tmp_path / 'b')
-  zero = behaviors.Exported(
-    str(tmp_path / 'b'), epsilon=0.0, reward_input='zero'
-  )
+def test_zero_instead_of_the_intrinsic_reward(exported):
+  behavior = behaviors.Exported(exported, epsilon=0.2)
+  zero = behaviors.Exported(exported, epsilon=0.0, reward_input='zero')
   # The expected policy is the Q-network alone, with zeros as an input.
-  constant = config_lib.IntrinsicConfig(
-    **{
-      **vars(agent.config.intrinsic),
-      'intrinsic_reward': 'constant',
-      'constant_reward': 0.0,
-    }
-  )
-  plain = assembly.Agent(
-    fakes.make_config(config_lib.NGUConfig, intrinsic=constant), fakes.SPEC
-  )
-  expected = act(plain, assembly.Variables(variables.agent, {}), None)
+  constant = {'intrinsic_reward': 'constant', 'constant_reward': 0.0}
+  plain = fakes.changed(behavior.agent, intrinsic=constant)
+  agent_params = behavior.variables.agent
+  expected = act(plain, assembly.Variables(agent_params, {}), None)
   np.testing.assert_array_equal(under_behavior(zero), expected)
-  assert set(zero.params()) == set(variables.agent)
-
-
-def test_other_settings_share_the_parameters(tmp_path):
-  fakes.export_behavior(tmp_path / 'b')
-  behavior = behaviors.Exported(str(tmp_path / 'b'), epsilon=0.2)
+  assert set(zero.params()) == set(agent_params)
+  # Other settings of a behavior share its parameters.
   other = behavior.acting(epsilon=0.0, reward_input='zero')
   assert other.variables is behavior.variables
   assert other.intrinsic() is None and behavior.intrinsic() is not None
-  alone = behaviors.Exported(
-    str(tmp_path / 'b'), epsilon=0.0, reward_input='zero'
-  )
-  np.testing.assert_array_equal(under_behavior(other), under_behavior(alone))
+  np.testing.assert_array_equal(under_behavior(other), expected)
 
 
 def test_an_r2d2_policy_can_be_exported_too(tmp_path):
@@ -151,24 +135,19 @@ def test_an_r2d2_policy_can_be_exported_too(tmp_path):
   behavior = behaviors.Exported(str(tmp_path / 'b'))
   assert behavior.statistics is None
   assert behavior.variables.intrinsic == {}
-  jax.tree.map(
-    np.testing.assert_array_equal, behavior.variables.agent, variables.agent
-  )
+  chex.assert_trees_all_equal(behavior.variables.agent, variables.agent)
   assert under_behavior(behavior).shape == (TURNS, N)
 
 
 @pytest.mark.parametrize(
   'change, message',
   [
-    (
-      {'observation_shape': (7, 7, 2)},
-      r'\(5, 5, 2\) .* has \(7, 7, 2\)',
-    ),
+    ({'observation_shape': (7, 7, 2)}, r'\(5, 5, 2\) .* has \(7, 7, 2\)'),
     ({'num_actions': 4}, r'actions 3 \(in fake\).*has 4'),
   ],
 )
 def test_another_environment(exported, change, message):
-  behavior = behaviors.Exported(str(exported))
+  behavior = behaviors.Exported(exported)
   config = fakes.make_config(config_lib.BTConfig)
   with pytest.raises(ValueError, match=message):
     assembly.Agent(config, fakes.SPEC._replace(**change), (behavior,))
@@ -197,9 +176,8 @@ def test_a_behavior_exported_by_an_earlier_version_acts():
   )
 
 
-def test_rewards_are_restored_from_a_state(tmp_path):
-  fakes.export_behavior(tmp_path / 'behavior')
-  behavior = behaviors.Exported(str(tmp_path / 'behavior'))
+def test_rewards_are_restored_from_a_state(exported):
+  behavior = behaviors.Exported(exported)
   rng = np.random.default_rng(0)
   one, other = (behavior.make_host(fakes.ACTIONS, range(N)) for _ in range(2))
 

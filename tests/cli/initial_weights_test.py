@@ -40,11 +40,11 @@ def test_random_weights_without_a_directory():
 
 
 @pytest.mark.parametrize('init', ['full', 'partial'])
-def test_loaded_weights(folder, init):
+def test_loaded_weights(exported, init):
   # Without an extra action, extra_init has no effect.
-  weights = initial_weights.WeightsConfig(folder, init, 'mean')
+  weights = initial_weights.WeightsConfig(exported, init, 'mean')
   params = initial_weights.load(weights, agent_with(), seed=0)
-  source = behaviors.Exported(folder).variables.agent
+  source = behaviors.Exported(exported).variables.agent
   same = jax.tree.map(np.array_equal, params, source)
   head = [same[module] for module in same if module.startswith('head')]
   torso = [same[module] for module in same if not module.startswith('head')]
@@ -61,13 +61,13 @@ def test_loaded_weights(folder, init):
     ),
     (
       {'lstm_size': 8},
-      r'same architecture: .* \(16, 16\), expected \(8, 16\).* sizes,',
+      r"='full' needs the same architecture: .* \(16, 16\), expected \(8, 16\)",
     ),
     ({'head_size': 8}, 'Use the same network sizes, or --init=par'),
   ],
 )
-def test_weights_of_a_different_architecture(folder, network, message):
-  weights = initial_weights.WeightsConfig(folder)
+def test_weights_of_a_different_architecture(exported, network, message):
+  weights = initial_weights.WeightsConfig(exported)
   with pytest.raises(ValueError, match=message) as error:
     initial_weights.load(weights, agent_with(**network), seed=0)
-  assert str(error.value).startswith(f'init_from={folder!r}')
+  assert str(error.value).startswith(f'init_from={exported!r}')

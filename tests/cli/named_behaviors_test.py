@@ -13,8 +13,8 @@ from bt_acme.cli import named_behaviors
 TRANSFER = config_lib.TransferConfig()
 
 
-def test_behaviors_by_name(folder):
-  config = named_behaviors.BehaviorsConfig(f' uniform, {folder} ', ' 1, 2')
+def test_behaviors_by_name(exported):
+  config = named_behaviors.BehaviorsConfig(f' uniform, {exported} ', ' 1, 2')
   made = named_behaviors.make(config.behavior, TRANSFER)
   assert [behavior.name for behavior in made] == ['uniform', 'b']
   assert config.weights == (1, 2)
@@ -36,9 +36,9 @@ def test_weights_that_are_not_numbers(weights):
     named_behaviors.BehaviorsConfig('uniform', weights).weights  # noqa: B018
 
 
-def test_the_behaviors_of_a_bank(folder, tmp_path):
+def test_the_behaviors_of_a_bank(exported, tmp_path):
   for name in ('second', 'first'):
-    shutil.copytree(folder, tmp_path / 'bank' / name)
+    shutil.copytree(exported, tmp_path / 'bank' / name)
   (tmp_path / 'bank' / 'other').mkdir()
   bank = str(tmp_path / 'bank')
   for given, own in (('', []), ('uniform', ['uniform'])):

@@ -2,12 +2,12 @@
 
 import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
 pytest.importorskip('launchpad', reason='needs the full environment')
+
+from tests import python
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _PROGRAM = """
@@ -31,14 +31,8 @@ for launch_type in ('local_mt', 'local_mp'):
 def run_program():
   """Runs the program without JAX_PLATFORMS; returns a line per launch type."""
   environment = {k: v for k, v in os.environ.items() if k != 'JAX_PLATFORMS'}
-  done = subprocess.run(
-    [sys.executable, '-c', _PROGRAM],
-    env={**environment, 'PYTHONPATH': str(_ROOT)},
-    cwd=_ROOT,
-    capture_output=True,
-    text=True,
-    check=False,
-  )
+  environment['PYTHONPATH'] = str(_ROOT)
+  done = python.run('-c', _PROGRAM, env=environment, cwd=_ROOT)
   assert done.returncode == 0, done.stderr
   return [line.split() for line in done.stdout.splitlines()]
 

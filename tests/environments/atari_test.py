@@ -145,15 +145,6 @@ def test_actions_out_of_range_are_refused(action):
     environment.step(action)
 
 
-def test_observations_are_not_modified_later():
-  environment = atari.Atari('pong', seed=0)
-  timesteps = _play(environment, [2, 3, 4])
-  kept = [timestep.observation.copy() for timestep in timesteps]
-  _play(environment, [2, 3, 4])
-  for timestep, copy in zip(timesteps, kept, strict=True):
-    np.testing.assert_array_equal(timestep.observation, copy)
-
-
 def test_screen_rgb():
   environment = atari.Atari('pong', seed=0)
   environment.reset()

@@ -85,8 +85,3 @@ def test_a_bonus_of_zero_changes_nothing():
     np.testing.assert_equal(tuple(actual), tuple(expected))
     if not actual.first():
       assert actual.reward.dtype == np.float32
-
-
-def test_door_without_a_door_is_refused():
-  with pytest.raises(ValueError, match="FourRooms-v0 has no door.*'door'"):
-    environments.make('MiniGrid-FourRooms-v0:door=0.3', seed=0)

@@ -154,6 +154,15 @@ def test_attribution_matches_the_counter_of_dots():
     assert counted == len(meals)
 
 
+# Fruits on the screen.
+_STRAWBERRY = {'fruit_x': 9, 'fruit_lives': 0x12}
+_ORANGE = {'fruit_x': 9, 'fruit_lives': 0x22}
+
+
+def _bonus(**signals):
+  return {'bonus': 255, **signals}
+
+
 def _frame(game, reward, before, after):
   """Returns a frame whose memory is zero except for the given signals."""
   rams = []
@@ -176,15 +185,10 @@ def _frame(game, reward, before, after):
     (1600, {'frightened': 192 | 1}, {}, {'ghost_4'}),
     (250, {'frightened': 64 | 30}, {}, {'pill', 'ghost_1'}),
     (100, {'fruit_x': 9, 'fruit_lives': 0x02}, {}, {'cherry'}),
-    (200, {'fruit_x': 9, 'fruit_lives': 0x12}, {}, {'strawberry'}),
-    (510, {'fruit_x': 9, 'fruit_lives': 0x22}, {}, {'dot', 'orange'}),
+    (200, _STRAWBERRY, {}, {'strawberry'}),
+    (510, _ORANGE, {}, {'dot', 'orange'}),
     (700, {'fruit_x': 9, 'fruit_lives': 0x32}, {}, {'pretzel'}),
-    (
-      700,
-      {'fruit_x': 9, 'fruit_lives': 0x22, 'frightened': 5},
-      {},
-      {'orange', 'ghost_1'},
-    ),
+    (700, {**_ORANGE, 'frightened': 5}, {}, {'orange', 'ghost_1'}),
     (1000, {'fruit_x': 9, 'fruit_lives': 0x42}, {}, {'apple'}),
     (2000, {'fruit_x': 9, 'fruit_lives': 0x52}, {}, {'pear'}),
     (5000, {'fruit_x': 9, 'fruit_lives': 0x62}, {}, {'banana'}),
@@ -202,12 +206,7 @@ def test_events_of_ms_pacman(reward, before, after, expected):
     (1000, {}, {'bonus': 255}, {'rescue'}),
     (1050, {}, {'bonus': 255}, {'rescue', 'creature'}),
     (1000, {'bonus': 255}, {'bonus': 255}, {'bonus'}),
-    (
-      50,
-      {'bonus': 255, 'dynamite': 3},
-      {'bonus': 255, 'dynamite': 2},
-      {'bonus'},
-    ),
+    (50, _bonus(dynamite=3), _bonus(dynamite=2), {'bonus'}),
     (75, {'dynamite': 6}, {'dynamite': 5}, {'wall'}),
     (50, {'dynamite': 6}, {'dynamite': 6}, {'creature'}),
     (125, {'dynamite': 6}, {'dynamite': 5}, {'wall', 'creature'}),
@@ -223,19 +222,10 @@ def test_events_of_hero(reward, before, after, expected):
   [
     (tasks.MS_PACMAN, 200, {}, {}),  # No frightened ghost, no fruit.
     (tasks.MS_PACMAN, 100, {'fruit_x': 9}, {'fruit_x': 9}),  # Not eaten.
-    (
-      tasks.MS_PACMAN,
-      100,
-      {'fruit_x': 9, 'fruit_lives': 0x70},
-      {},
-    ),  # There is no eighth kind of fruit.
+    # There is no eighth kind of fruit.
+    (tasks.MS_PACMAN, 100, {'fruit_x': 9, 'fruit_lives': 0x70}, {}),
     # The first ghost and a strawberry have equal rewards.
-    (
-      tasks.MS_PACMAN,
-      200,
-      {'fruit_x': 9, 'fruit_lives': 0x10, 'frightened': 9},
-      {},
-    ),
+    (tasks.MS_PACMAN, 200, {**_STRAWBERRY, 'frightened': 9}, {}),
     (tasks.MS_PACMAN, 11, {'fruit_lives': 2}, {'fruit_lives': 2}),
     (tasks.HERO, 75, {'dynamite': 6}, {'dynamite': 6}),
     (tasks.HERO, 1000, {}, {}),
@@ -278,18 +268,14 @@ def test_rewards_of_tasks(name, events, expected):
 
 
 def test_rewards_are_computed_for_each_frame_of_a_repeated_action():
-  raw, easy, hard = (
-    environments.make(name, seed=5)
-    for name in (
-      'ms_pacman',
-      'ms_pacman:ghosts_easy',
-      'ms_pacman:ghosts_hard',
-    )
-  )
-  steps = [environment.reset() for environment in (raw, easy, hard)]
+  games = [
+    environments.make(f'ms_pacman{task}', seed=5)
+    for task in ('', ':ghosts_easy', ':ghosts_hard')
+  ]
+  steps = [game.reset() for game in games]
   several = 0
   for _ in range(120):
-    steps = [environment.step(4) for environment in (raw, easy, hard)]  # Left.
+    steps = [game.step(4) for game in games]  # Left.
     reward, easy_reward, hard_reward = (float(step.reward) for step in steps)
     assert reward in (0, 10, 20)
     assert (easy_reward, hard_reward) == (0, -reward)

@@ -40,21 +40,18 @@ def test_environments_step_independently(count):
   assert lasts > 3
 
 
-def test_dtypes():
-  steps = vector.VectorEnvironment(_make(2)).reset()
-  dtypes = [array.dtype.name for array in steps]
-  assert dtypes == ['uint8', 'float32', 'float32', 'bool', 'bool']
-  assert [array.shape for array in steps[1:]] == [(2,)] * 4
-
-
-def test_arrays_are_not_modified_later():
-  batched = vector.VectorEnvironment(_make(2))
-  steps = batched.reset()
-  copies = [array.copy() for array in steps]
-  for _ in range(3):
-    batched.step([1, 2])
-  for array, copy in zip(steps, copies, strict=True):
+@pytest.mark.parametrize('name', [_NAME, 'pong'])
+def test_arrays_are_not_modified_later(name):
+  batched = environments.make_vector(name, 2, seed=0)
+  steps = [batched.reset(), *(batched.step([2, 3]) for _ in range(5))]
+  copies = [[array.copy() for array in step] for step in steps]
+  for _ in range(5):
+    batched.step([2, 3])
+  for array, copy in zip(sum(steps, ()), sum(copies, []), strict=True):
     np.testing.assert_array_equal(array, copy)
+  dtypes = [array.dtype.name for array in steps[0]]
+  assert dtypes == ['uint8', 'float32', 'float32', 'bool', 'bool']
+  assert [array.shape for array in steps[0][1:]] == [(2,)] * 4
 
 
 def test_one_action_for_each_environment():

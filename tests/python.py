@@ -1,0 +1,29 @@
+"""Runs Python programs in processes of their own."""
+
+import os
+import subprocess
+import sys
+
+_FOUR_DEVICES = (
+  '--xla_force_host_platform_device_count=4'
+  ' --xla_backend_optimization_level=0'
+  ' --xla_cpu_parallel_codegen_split_count=1'
+)
+
+
+def run(*arguments, **options):
+  """Runs Python with these arguments; returns the finished process."""
+  return subprocess.run(
+    [sys.executable, *arguments],
+    capture_output=True,
+    text=True,
+    check=False,
+    **options,
+  )
+
+
+def run_on_four_devices(code):
+  """Runs code in a process with four simulated devices; returns its output."""
+  done = run('-c', code, env={**os.environ, 'XLA_FLAGS': _FOUR_DEVICES})
+  assert done.returncode == 0, done.stderr
+  return done.stdout
