@@ -3,25 +3,19 @@
 import importlib
 import json
 import pathlib
-import subprocess
 import sys
 
 import pytest
 
 from benchmarks import __main__ as main
 from benchmarks import catalog, gpu_check, harness, hlo, scale, tables
+from tests import python
 
 ROOT = pathlib.Path(__file__).parents[1]
 
 
 def run_module(module, *arguments):
-  return subprocess.run(
-    [sys.executable, '-m', module, *arguments],
-    cwd=ROOT,
-    capture_output=True,
-    text=True,
-    check=False,
-  )
+  return python.run('-m', module, *arguments, cwd=ROOT)
 
 
 def alternating(log, name, costs):

@@ -1,12 +1,12 @@
 """Tests dm-acme with current JAX and rlax with TensorFlow in new processes."""
 
 import ctypes
-import subprocess
 import sys
 
 import pytest
 
 from bt_acme import compat
+from tests import python
 
 pytest.importorskip('acme', reason='the full stack is for Python 3.10')
 
@@ -70,13 +70,7 @@ assert not utils.zeros_like(jnp.ones(2)).any()
 
 
 def _run(program):
-  return subprocess.run(
-    [sys.executable, '-c', program],
-    capture_output=True,
-    text=True,
-    check=False,
-    timeout=120,
-  )
+  return python.run('-c', program)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
 """Tests that compiled functions are cached unless the user disables it."""
 
 import os
-import subprocess
-import sys
 
 from bt_acme import compilation_cache
+from tests import python
 
 _PROGRAM = """
 import jax, jax.numpy as jnp
@@ -19,14 +18,8 @@ jax.jit(lambda x: jnp.sin(x) @ x)(jnp.ones((5, 5)))
 def _files(tmp_path, **variables):
   environment = {k: v for k, v in os.environ.items() if 'CACHE' not in k}
   environment['XDG_CACHE_HOME'] = str(tmp_path / 'cache')
-  done = subprocess.run(
-    [sys.executable, '-c', _PROGRAM],
-    env={**environment, **variables},
-    capture_output=True,
-    text=True,
-    check=True,
-  )
-  assert not done.stderr
+  done = python.run('-c', _PROGRAM, env={**environment, **variables})
+  assert done.returncode == 0 and not done.stderr, done.stderr
   return sorted(
     str(path.parent.relative_to(tmp_path)) for path in tmp_path.rglob('*-cache')
   )

@@ -1,12 +1,11 @@
 """Tests the error for builders without the full stack."""
 
 import importlib.util
-import subprocess
-import sys
 
 import pytest
 
 from bt_acme import installation
+from tests import python
 
 
 @pytest.fixture
@@ -45,8 +44,6 @@ for name in ('acme', 'launchpad', 'reverb', 'tensorflow'):
   sys.modules[name] = None
 from bt_acme.agents import BTBuilder
 """
-  result = subprocess.run(
-    [sys.executable, '-c', program], capture_output=True, text=True, check=False
-  )
+  result = python.run('-c', program)
   last_line = result.stderr.splitlines()[-1]
   assert last_line.startswith('ImportError: bt_acme.agents needs dm-acme, ')

@@ -5,13 +5,11 @@ checked. Each rule is also tested on small trees that violate it.
 """
 
 import pathlib
-import subprocess
-import sys
 from typing import Iterable, List, Mapping
 
 import pytest
 
-from tests import import_graph, import_rules
+from tests import import_graph, import_rules, python
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _FOLDERS = ('bt_acme', 'launch')
@@ -219,12 +217,7 @@ for name in sys.argv[2:]:
 
 def _import(modules: List[str], blocked: str = 'dm_env gymnasium'):
   """Returns the modules that could not be imported, and the errors."""
-  result = subprocess.run(
-    [sys.executable, '-c', _PROGRAM, blocked, *modules],
-    capture_output=True,
-    text=True,
-    check=False,
-  )
+  result = python.run('-c', _PROGRAM, blocked, *modules)
   assert result.returncode == 0, result.stderr
   return result.stdout.split(), result.stderr
 

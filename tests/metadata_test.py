@@ -3,13 +3,12 @@
 import os
 import pathlib
 import shutil
-import subprocess
-import sys
 
 import pytest
 import yaml
 
 from bt_acme import version
+from tests import python
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _TEMPLATES = sorted((_ROOT / '.github/ISSUE_TEMPLATE').glob('*.yml'))
@@ -53,13 +52,7 @@ def test_make_owner(tmp_path):
     path.write_text('https://github.com/OWNER/bt_acme')
 
   def run(owner):
-    return subprocess.run(
-      [sys.executable, 'scripts/set_owner.py', owner],
-      cwd=copy,
-      capture_output=True,
-      text=True,
-      check=False,
-    )
+    return python.run('scripts/set_owner.py', owner, cwd=copy)
 
   # The first name replaces the placeholder, the second one the first.
   for owner in ('first-owner', 'second'):

@@ -3,12 +3,11 @@
 import ast
 import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
 import bt_acme
+from tests import python
 
 pytest.importorskip('mypy', reason='needs the development environment')
 
@@ -66,13 +65,10 @@ def test_a_program_that_uses_the_api(tmp_path):
   # Errors in the package itself are hidden, as for an installed package.
   options = ('--strict', '--config-file=', '--follow-imports=silent')
   cache = _ROOT / '.pytest_cache' / 'mypy'
-  done = subprocess.run(
-    [sys.executable, '-m', 'mypy', *options, f'--cache-dir={cache}', '.'],
+  done = python.run(
+    *('-m', 'mypy', *options, f'--cache-dir={cache}', '.'),
     cwd=tmp_path,
     env={**os.environ, 'MYPYPATH': str(_ROOT)},
-    capture_output=True,
-    text=True,
-    check=False,
   )
   assert done.returncode == 0, done.stdout + done.stderr
 
