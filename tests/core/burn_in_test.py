@@ -1,35 +1,20 @@
 """Tests the burn-in: its parameters, gradients and held steps."""
 
-import functools
-
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bt_acme import config as config_lib
-from bt_acme.core import loss as loss_lib
 from bt_acme.core import types
 from tests.core import toys
 
 _NUM_ACTIONS = 3
 
 
-def _loss_fn(network, replay, **settings):
-  return functools.partial(
-    loss_lib.q_network_loss,
-    network=network,
-    learner=config_lib.LearnerConfig(),
-    replay=replay,
-    **settings,
-  )
-
-
 def _result(batch, burn_in_length):
   """Returns ((loss, (priorities, metrics)), gradient) of a toy network."""
   network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
-  loss_fn = _loss_fn(
-    network, toys.replay_config(len(batch.reward), burn_in_length)
-  )
+  loss_fn = toys.loss_fn(network, len(batch.reward), burn_in_length)
   params = network.init(jax.random.PRNGKey(0))
   return jax.jit(jax.value_and_grad(loss_fn, has_aux=True))(
     params, params, batch, batch.frames, jnp.ones(batch.reward.shape[1])
@@ -50,10 +35,7 @@ def _assert_same(result, expected):
   (expected_loss, (expected_priorities, _)), expected_gradient = expected
   np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
   np.testing.assert_allclose(priorities, expected_priorities, rtol=1e-5)
-  for name in gradient:
-    np.testing.assert_allclose(
-      gradient[name], expected_gradient[name], rtol=1e-4, atol=1e-6
-    )
+  chex.assert_trees_all_close(gradient, expected_gradient, rtol=1e-4, atol=1e-6)
 
 
 def test_burn_in_warms_up_the_state_without_gradient():
@@ -91,11 +73,8 @@ def test_each_network_burns_in_with_its_own_parameters_and_held_steps():
     return q_values, after
 
   batch = toys.batch(6, 4, num_actions=_NUM_ACTIONS, num_extra=1)
-  loss_fn = _loss_fn(
-    network._replace(unroll_all=toys.each(unroll)),
-    toys.replay_config(6, 2),
-    hold_flights=True,
-  )
+  recording = network._replace(unroll_all=toys.each(unroll))
+  loss_fn = toys.loss_fn(recording, 6, 2, hold_flights=True)
   online, target = (network.init(jax.random.PRNGKey(s)) for s in (0, 1))
   loss_fn(online, target, batch, batch.frames, jnp.ones([4]))
   flying = batch.source == types.FLIGHT

@@ -1,12 +1,10 @@
 """Tests that a learner step on four simulated devices equals that on one."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 import traceback
 
+import chex
 import jax
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ import pytest
 from bt_acme import config as config_lib
 from bt_acme.core import data_parallel, learner_core, networks
 from bt_acme.core.intrinsic import networks as intrinsic_lib
+from tests import python
 from tests.core import toys
 
 DEVICES, T, B, A, STACKED, LSTM = 4, 6, 8, 3, 2, 5
@@ -38,9 +37,7 @@ def make_learner(kind, num_devices):
     network=config_lib.NetworkConfig(
       torso_size=16, lstm_size=LSTM, head_size=16
     ),
-    replay=config_lib.ReplayConfig(
-      trace_length=T - 2, burn_in_length=2, sequence_period=T
-    ),
+    replay=toys.replay_config(T, burn_in=2),
     learner=config_lib.LearnerConfig(**settings),
   )
   network = networks.make_q_network(config.network, SHAPE, A, int(kind == 'bt'))
@@ -107,11 +104,7 @@ def compare(kind):
   _, priorities, metrics = one[-1]
   assert np.count_nonzero(priorities) == B - 1
   assert metrics['gradient_norm'] > 0.1
-  jax.tree.map(
-    lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=2e-6),
-    four,
-    one,
-  )
+  chex.assert_trees_all_close(four, one, rtol=1e-4, atol=2e-6)
   batch, _ = make_inputs(kind, 0)
   batch = jax.device_put(batch, make_learner(kind, DEVICES)[0].batch)
   for x in jax.tree.leaves(batch._replace(recurrent_state=())):
@@ -138,24 +131,8 @@ def compare_all():
 @pytest.fixture(name='errors', scope='module')
 def compare_in_a_process_with_devices():
   """Returns the errors of all comparisons by kind, from one process."""
-  done = subprocess.run(
-    [
-      sys.executable,
-      '-c',
-      'from tests.core import data_parallel_test as t; t.compare_all()',
-    ],
-    env={
-      **os.environ,
-      'XLA_FLAGS': f'--xla_force_host_platform_device_count={DEVICES}'
-      ' --xla_backend_optimization_level=0'
-      ' --xla_cpu_parallel_codegen_split_count=1',
-    },
-    capture_output=True,
-    text=True,
-    check=False,
-  )
-  assert done.returncode == 0, done.stderr
-  return json.loads(done.stdout)
+  code = 'from tests.core import data_parallel_test as t; t.compare_all()'
+  return json.loads(python.run_on_four_devices(code))
 
 
 @pytest.mark.parametrize('kind', CONFIGS)
@@ -168,15 +145,3 @@ def test_zero_uses_all_devices():
     config_lib.LearnerConfig(batch_size=8, num_devices=0)
   )
   assert shardings.state.device_set == set(jax.local_devices())
-
-
-def test_too_few_devices_are_an_error():
-  with pytest.raises(ValueError, match='num_devices=64 exceeds the'):
-    data_parallel.make_shardings(config_lib.LearnerConfig(num_devices=64))
-
-
-def test_a_batch_that_cannot_be_split_evenly_is_an_error():
-  with pytest.raises(ValueError, match='batch_size=6 .* over num_devices=4'):
-    config_lib.LearnerConfig(batch_size=6, num_devices=4)
-  with pytest.raises(ValueError, match='num_devices=-1 must not be negative'):
-    config_lib.LearnerConfig(num_devices=-1)

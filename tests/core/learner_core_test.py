@@ -2,6 +2,7 @@
 
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,14 +11,13 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.core import learner_core
-from bt_acme.core import loss as loss_lib
 from tests.core import toys
 
 _NUM_ACTIONS = 3
 
 
-@pytest.fixture
-def optax_promotes():
+@pytest.fixture(autouse=True)
+def optax_promotes(strict_dtype_promotion):
   """Allows the implicit dtype promotion that Adam in optax needs."""
   with jax.numpy_dtype_promotion('standard'):
     yield
@@ -41,7 +41,6 @@ def _toy_batch(**settings):
   return jax.tree.map(jnp.asarray, batch)
 
 
-@pytest.mark.usefixtures('optax_promotes')
 def test_step_is_the_same_jitted_and_eager():
   core, step, init = _learner()
   state = init(jax.random.PRNGKey(0))
@@ -49,21 +48,17 @@ def test_step_is_the_same_jitted_and_eager():
   eager = core.step(state, batch, probabilities)
   with jax.checking_leaks():
     jitted = jax.jit(core.step)(state, batch, probabilities)
-  assert jax.tree.structure(eager) == jax.tree.structure(jitted)
-  for x, y in zip(jax.tree.leaves(jitted), jax.tree.leaves(eager), strict=True):
-    assert x.dtype == y.dtype
-    np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6)
+  chex.assert_trees_all_equal_dtypes(jitted, eager)
+  chex.assert_trees_all_close(jitted, eager, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.usefixtures('optax_promotes')
 def test_step_keeps_dtypes_and_is_finite():
   _, step, init = _learner()
   state = init(jax.random.PRNGKey(0))
   batch = _toy_batch(real=[6, 1, 0, 3])
   batch = batch._replace(reward=1e6 * batch.reward)
   new_state, priorities, metrics = step(state, batch, jnp.ones([4]))
-  shapes = jax.tree.map(lambda x: (x.shape, x.dtype), state)
-  assert jax.tree.map(lambda x: (x.shape, x.dtype), new_state) == shapes
+  chex.assert_trees_all_equal_shapes_and_dtypes(new_state, state)
   for leaf in jax.tree.leaves(new_state.params):
     assert leaf.dtype == jnp.float32
   assert priorities.shape == (4,)
@@ -75,11 +70,10 @@ def test_step_keeps_dtypes_and_is_finite():
     assert np.all(np.isfinite(leaf))
 
 
-@pytest.mark.usefixtures('optax_promotes')
 def test_target_network_is_copied_exactly_at_multiples_of_its_period():
   _, step, init = _learner()
   state = init(jax.random.PRNGKey(0))
-  jax.tree.map(np.testing.assert_array_equal, state.target_params, state.params)
+  chex.assert_trees_all_equal(state.target_params, state.params)
   batch, probabilities = _toy_batch(), jnp.ones([4])
   expected = state.target_params
   for learner_step in range(1, 8):
@@ -87,39 +81,31 @@ def test_target_network_is_copied_exactly_at_multiples_of_its_period():
     assert state.learner_steps == learner_step
     if learner_step in (3, 6):
       expected = state.params
-    jax.tree.map(np.testing.assert_array_equal, state.target_params, expected)
+    chex.assert_trees_all_equal(state.target_params, expected)
     moved = np.any(state.params['value'] != state.target_params['value'])
     assert moved == (learner_step not in (3, 6))
 
 
-@pytest.mark.usefixtures('optax_promotes')
 def test_state_can_be_donated_and_the_callers_parameters_survive():
   core, _, _ = _learner()
   network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
   params = network.init(jax.random.PRNGKey(5))
   state = core.init(jax.random.PRNGKey(0), params)
   for loaded in (state.params, state.target_params):
-    jax.tree.map(np.testing.assert_array_equal, loaded, params)
+    chex.assert_trees_all_equal(loaded, params)
   step = jax.jit(core.step, donate_argnums=0)
   first = jax.tree.map(np.array, params)
   for _ in range(4):  # One of these steps updates the target network.
     state, _, _ = step(state, _toy_batch(), jnp.ones([4]))
-  jax.tree.map(np.testing.assert_array_equal, params, first)
+  chex.assert_trees_all_equal(params, first)
   assert np.any(np.asarray(state.params['value']) != first['value'])
 
 
-@pytest.mark.usefixtures('optax_promotes')
 def test_gradient_is_clipped_before_adam():
   core, _, init = _learner(max_gradient_norm=0.01, target_update_period=1000)
   state = init(jax.random.PRNGKey(0))
   batch = _toy_batch()
-  network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
-  loss_fn = functools.partial(
-    loss_lib.q_network_loss,
-    network=network,
-    learner=config_lib.LearnerConfig(),
-    replay=toys.replay_config(6),
-  )
+  loss_fn = toys.loss_fn(toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1), 6)
   gradients = jax.jit(jax.grad(loss_fn, has_aux=True))(
     state.params, state.target_params, batch, batch.frames, jnp.ones([4])
   )[0]
@@ -138,7 +124,6 @@ def test_gradient_is_clipped_before_adam():
     )
 
 
-@pytest.mark.usefixtures('optax_promotes')
 def test_random_numbers_depend_on_seed_and_step_number():
   """The loss of the intrinsic networks gets a different key in each step."""
 

@@ -1,14 +1,12 @@
 """Tests the loss: test vectors, float64 reference, padding, weights, names."""
 
-import functools
-
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from bt_acme import config as config_lib
-from bt_acme.core import loss as loss_lib
 from bt_acme.core import targets as targets_lib
 from bt_acme.core import types
 from tests.core import toys
@@ -34,23 +32,13 @@ def _table(num_actions, num_choices):
   return network._replace(unroll_all=toys.each(unroll))
 
 
-def _loss_fn(network, learner, replay):
-  """Returns the loss as a function of the arguments of a learner step."""
-  return functools.partial(
-    loss_lib.q_network_loss, network=network, learner=learner, replay=replay
-  )
-
-
 def _loss_and_gradient(
   batch, q_online, q_target, *, num_actions=_NUM_ACTIONS, burn_in=0, **settings
 ):
   """Returns (loss, priorities, metrics, gradient with respect to q_online)."""
   network = _table(num_actions, np.shape(q_online)[-1])
-  loss_fn = _loss_fn(
-    network,
-    config_lib.LearnerConfig(**settings),
-    toys.replay_config(len(batch.reward), burn_in),
-  )
+  learner = config_lib.LearnerConfig(**settings)
+  loss_fn = toys.loss_fn(network, len(batch.reward), burn_in, learner)
   (loss, (priorities, metrics)), gradient = jax.jit(
     jax.value_and_grad(loss_fn, has_aux=True)
   )(
@@ -184,17 +172,15 @@ def test_padding_changes_nothing(content, loss):
         q[1:][no] = content
     return _loss_and_gradient(batch, *q_values, loss=loss)
 
-  jax.tree.map(np.testing.assert_array_equal, result(True), result(False))
+  chex.assert_trees_all_equal(result(True), result(False))
 
 
 @pytest.mark.parametrize('loss', list(targets_lib.TARGETS))
 def test_targets_have_no_gradient(loss):
   batch = toys.batch(6, 3, num_actions=_NUM_ACTIONS)
-  loss_fn = _loss_fn(
-    _table(_NUM_ACTIONS, _NUM_ACTIONS),
-    config_lib.LearnerConfig(loss=loss),
-    toys.replay_config(6),
-  )
+  learner = config_lib.LearnerConfig(loss=loss)
+  table = _table(_NUM_ACTIONS, _NUM_ACTIONS)
+  loss_fn = toys.loss_fn(table, 6, learner=learner)
   q_values = map(jnp.asarray, _random_q_values(6, 3, _NUM_ACTIONS))
   gradient, _ = jax.grad(loss_fn, argnums=1, has_aux=True)(
     *q_values, jax.tree.map(jnp.asarray, batch), jnp.arange(7), jnp.ones([3])
@@ -207,11 +193,9 @@ def test_importance_weights_only_with_an_exponent():
   q_values = _random_q_values(6, 3, _NUM_ACTIONS)
 
   def gradient(exponent, probabilities):
-    loss_fn = _loss_fn(
-      _table(_NUM_ACTIONS, _NUM_ACTIONS),
-      config_lib.LearnerConfig(importance_sampling_exponent=exponent),
-      toys.replay_config(6),
-    )
+    learner = config_lib.LearnerConfig(importance_sampling_exponent=exponent)
+    table = _table(_NUM_ACTIONS, _NUM_ACTIONS)
+    loss_fn = toys.loss_fn(table, 6, learner=learner)
     return np.asarray(
       jax.jit(jax.grad(loss_fn, has_aux=True))(
         *map(jnp.asarray, q_values),

@@ -2,6 +2,7 @@
 
 import functools
 
+import chex
 import haiku as hk
 import jax
 import jax.numpy as jnp
@@ -66,9 +67,8 @@ def test_parameters_equal_haikus():
   key = jax.random.PRNGKey(3)
   ours = _transformed(_ours).init(key, *example)
   haikus = _transformed(_haikus).init(key, *example)
-  assert jax.tree.structure(ours) == jax.tree.structure(haikus)
   assert ours['lstm/linear']['w'].dtype == jnp.float32
-  jax.tree.map(np.testing.assert_array_equal, ours, haikus)
+  chex.assert_trees_all_equal(ours, haikus)
 
 
 def _values_and_gradients(function, length):
@@ -111,12 +111,8 @@ def test_values_and_all_gradients_equal_haikus(
   with toys.as_on(platform):
     found = _values_and_gradients(ours, length)
   expected = _expected(length)
-  assert jax.tree.structure(found) == jax.tree.structure(expected)
-  for x, y in zip(
-    jax.tree.leaves(found), jax.tree.leaves(expected), strict=True
-  ):
-    assert np.any(np.asarray(x) != 0)
-    np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-6)
+  assert all(np.any(x != 0) for x in jax.tree.leaves(found))
+  chex.assert_trees_all_close(found, expected, rtol=2e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +184,4 @@ def test_lstms_that_unroll_together_equal_each_alone(length, platform):
   expected = [jax.jit(lstm.unroll)([each])[0] for each in recurrences]
   with toys.as_on(platform):
     actual = jax.jit(lstm.unroll)(recurrences)
-  for x, y in zip(
-    jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
-  ):
-    np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+  chex.assert_trees_all_close(actual, expected, rtol=1e-5, atol=1e-6)

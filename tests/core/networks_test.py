@@ -2,6 +2,7 @@
 
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -140,18 +141,15 @@ def test_bfloat16_torso_computes_nearly_the_same_from_float32_parameters():
   inputs = _inputs(3, 2)
   for leaf in jax.tree.leaves(params):
     assert leaf.dtype == jnp.float32
-  jax.tree.map(np.testing.assert_array_equal, params, full_params)
+  chex.assert_trees_all_equal(params, full_params)
 
   def loss(params, network):
     q_values, _ = network.unroll(params, *inputs, _zero_state(network, 2))
     return jnp.sum(q_values**2), q_values
 
-  actual, q_values = jax.jit(
-    jax.grad(functools.partial(loss, network=half_network), has_aux=True)
-  )(params)
-  expected, full_q_values = jax.jit(
-    jax.grad(functools.partial(loss, network=full_network), has_aux=True)
-  )(params)
+  gradient = jax.jit(jax.grad(loss, has_aux=True), static_argnums=1)
+  actual, q_values = gradient(params, half_network)
+  expected, full_q_values = gradient(params, full_network)
   assert q_values.dtype == jnp.float32
   np.testing.assert_allclose(q_values, full_q_values, atol=0.02)
   assert np.any(np.asarray(q_values) != np.asarray(full_q_values))

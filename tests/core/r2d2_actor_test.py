@@ -1,5 +1,6 @@
 """Tests R2D2 acting: exploration, probabilities, states and episodes."""
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -48,12 +49,8 @@ def test_frequencies_and_probabilities_match_reference(epsilon):
     extras['probability'], expected[np.asarray(choices)], rtol=1e-6
   )
   np.testing.assert_array_equal(extras['choice'], choices)
-  np.testing.assert_array_equal(
-    extras['greedy_choice'], np.full(num_samples, np.argmax(q_values))
-  )
-  np.testing.assert_array_equal(
-    extras['source'], np.full(num_samples, types.OWN)
-  )
+  np.testing.assert_array_equal(extras['greedy_choice'], np.argmax(q_values))
+  np.testing.assert_array_equal(extras['source'], types.OWN)
   assert extras['source'].dtype == jnp.uint8
   assert extras['choice'].dtype == jnp.int32
 
@@ -96,5 +93,4 @@ def test_no_tracer_leaks():
   with jax.checking_leaks():
     action, after = jax.jit(_CORE.select_action)(_PARAMS, inputs, state)
   assert action.dtype == jnp.int32
-  shapes = jax.tree.map(lambda x: (x.shape, x.dtype), state)
-  assert jax.tree.map(lambda x: (x.shape, x.dtype), after) == shapes
+  chex.assert_trees_all_equal_shapes_and_dtypes(after, state)

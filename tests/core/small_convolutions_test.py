@@ -1,5 +1,6 @@
 """Tests small convolutions against Haiku's values and gradients."""
 
+import chex
 import haiku as hk
 import jax
 import jax.numpy as jnp
@@ -33,9 +34,7 @@ def test_equals_haikus_convolution(shape, kernel, stride):
   x = jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float32)
   params = ours.init(jax.random.key(1), x)
 
-  jax.tree.map(
-    np.testing.assert_array_equal, params, haikus.init(jax.random.key(1), x)
-  )
+  chex.assert_trees_all_equal(params, haikus.init(jax.random.key(1), x))
 
   def value(network):
     return lambda params, x: jnp.sum(jnp.sin(network.apply(params, x)))
@@ -43,10 +42,11 @@ def test_equals_haikus_convolution(shape, kernel, stride):
   np.testing.assert_allclose(
     ours.apply(params, x), haikus.apply(params, x), rtol=1e-5, atol=1e-6
   )
-  jax.tree.map(
-    lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6),
+  chex.assert_trees_all_close(
     jax.grad(value(ours), argnums=(0, 1))(params, x),
     jax.grad(value(haikus), argnums=(0, 1))(params, x),
+    rtol=1e-5,
+    atol=1e-6,
   )
 
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bt_acme import config as config_lib
+from bt_acme.core import loss as loss_lib
 from bt_acme.core import networks, types
 
 HIDDEN = 3
@@ -187,6 +188,17 @@ def batch(
     recurrent_state=types.LSTMState(
       normal(batch_size, hidden), normal(batch_size, hidden)
     ),
+  )
+
+
+def loss_fn(network, length, burn_in=0, learner=None, **settings):
+  """Returns the loss of sequences of `length` transitions."""
+  return functools.partial(
+    loss_lib.q_network_loss,
+    network=network,
+    learner=learner or config_lib.LearnerConfig(),
+    replay=replay_config(length, burn_in),
+    **settings,
   )
 
 

@@ -2,6 +2,7 @@
 
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -76,7 +77,7 @@ def test_matches_reference(init, extra_init, num_extra):
     assert x.dtype == jnp.float32
     assert x.shape == z.shape
     np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-7)
-  jax.tree.map(np.testing.assert_array_equal, (source, fresh), before)
+  chex.assert_trees_all_equal((source, fresh), before)
 
 
 @pytest.mark.parametrize('num_extra', [1, 3])

@@ -2,6 +2,7 @@
 
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -65,8 +66,13 @@ def _no_host_inputs(num_behaviors):
   return lambda x: bt_actor.BTInput(x, ((),) * num_behaviors)
 
 
+_action_repeat = functools.partial(behavior_core.action_repeat, _A)
+
+
 @functools.lru_cache
-def _wrapped(num_behaviors=1, evaluation=False, weights=(), **settings):
+def _wrapped(
+  num_behaviors=1, evaluation=False, weights=(), make=_witness, **settings
+):
   """Returns (network, core, params) of an agent with these settings."""
   fields = {'min_flight_probability': 0.2, 'max_flight_probability': 0.2}
   config = config_lib.TransferConfig(**{**fields, **settings})
@@ -74,7 +80,7 @@ def _wrapped(num_behaviors=1, evaluation=False, weights=(), **settings):
   network = toys.q_network(_A, _A + num_extra)
   core = bt_actor.wrap(
     r2d2_actor.make_r2d2(network),
-    [_witness()] * num_behaviors,
+    [make()] * num_behaviors,
     config,
     num_actions=_A,
     behavior_weights=weights,
@@ -93,13 +99,8 @@ def _wrapped(num_behaviors=1, evaluation=False, weights=(), **settings):
 def _run(epsilon=0.5, seed=0, num_behaviors=1, **settings):
   _, core, params = _wrapped(num_behaviors, **settings)
   state = core.init(jax.random.PRNGKey(seed), epsilon)
-  return toys.rollout(
-    core,
-    params,
-    state,
-    _SHOWN,
-    wrap_input=_no_host_inputs(num_behaviors),
-  )
+  no_inputs = _no_host_inputs(num_behaviors)
+  return toys.rollout(core, params, state, _SHOWN, wrap_input=no_inputs)
 
 
 _VARIANTS = [
@@ -205,7 +206,7 @@ def test_the_input_may_have_the_weights_of_a_flight():
 
   _, extras, _, _ = run(jnp.asarray([0.0, 1.0, 0.0]))
   assert set(extras['flight_behavior']) == {1}
-  jax.tree.map(np.testing.assert_array_equal, run(jnp.ones(3))[1], run(())[1])
+  chex.assert_trees_all_equal(run(jnp.ones(3))[1], run(())[1])
 
 
 @pytest.mark.parametrize('num_behaviors', [1, 3])
@@ -248,7 +249,7 @@ def test_without_flights_and_extra_action_the_agent_is_unchanged(settings):
   assert len(np.unique(actions)) == _A
   assert set(expected_extras) < set(extras)
   for name, expected in expected_extras.items():
-    jax.tree.map(np.testing.assert_array_equal, extras[name], expected)
+    chex.assert_trees_all_equal(extras[name], expected)
   np.testing.assert_array_equal(extras['flight_length'], np.zeros(_LENGTH))
 
 
@@ -326,11 +327,8 @@ def test_an_agent_that_cannot_hold_its_state_is_an_error():
 # The largest and smallest weights are outside the range of float32.
 @pytest.mark.parametrize('scale', [1.0, 1e39, 1e-50])
 def test_weights_select_the_behavior_of_a_flight(scale):
-  _, extras, _, _ = _run(
-    num_behaviors=3,
-    weights=(scale, 0.0, scale),
-    **_ALWAYS,
-  )
+  weights = (scale, 0.0, scale)
+  _, extras, _, _ = _run(num_behaviors=3, weights=weights, **_ALWAYS)
   assert set(np.unique(extras['choice'])) == {_A, _A + 2}
 
 
@@ -354,34 +352,13 @@ def test_flights_by_the_agents_epsilon_replace_random_actions():
 
 
 def test_evaluation_has_no_flights_but_the_extra_action():
-  _, extras, _, _ = _run(
-    epsilon=1.0,
-    evaluation=True,
-    **_ALWAYS,
-  )
+  _, extras, _, _ = _run(epsilon=1.0, evaluation=True, **_ALWAYS)
   assert set(np.unique(extras['source'])) == {types.OWN, types.EXTRA}
 
 
 def test_action_repeat_holds_its_action_for_a_flight():
-  network = toys.q_network(_A, _A)
-  core = bt_actor.wrap(
-    r2d2_actor.make_r2d2(network),
-    [behavior_core.action_repeat(_A)],
-    config_lib.TransferConfig(
-      extra_action=False,
-      **_ALWAYS,
-      flight_exponent=1.5,
-    ),
-    num_actions=_A,
-  )
-  params = bt_actor.BTParams(network.init(jax.random.PRNGKey(0)), ({},))
-  actions, extras, _, _ = toys.rollout(
-    core,
-    params,
-    core.init(jax.random.PRNGKey(3), 0.0),
-    _SHOWN,
-    wrap_input=_no_host_inputs(1),
-  )
+  settings = {'extra_action': False, 'flight_exponent': 1.5, **_ALWAYS}
+  actions, extras, _, _ = _run(0.0, 3, make=_action_repeat, **settings)
   starts = np.flatnonzero(extras['flight_length'])
   for start, end in zip(starts, [*starts[1:], _LENGTH], strict=True):
     assert len(np.unique(actions[start:end])) == 1
@@ -400,12 +377,5 @@ def test_action_repeat_holds_its_action_for_a_flight():
   ],
 )
 def test_bad_behaviors_and_weights_are_errors(num_behaviors, weights, message):
-  network = toys.q_network(_A, _A + num_behaviors)
   with pytest.raises(ValueError, match=message):
-    bt_actor.wrap(
-      r2d2_actor.make_r2d2(network),
-      [_witness()] * num_behaviors,
-      config_lib.TransferConfig(),
-      num_actions=_A,
-      behavior_weights=weights,
-    )
+    _wrapped(num_behaviors, weights=weights)

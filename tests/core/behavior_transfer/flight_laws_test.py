@@ -20,6 +20,7 @@ from tests.reference import flight_laws as reference
 
 _LEARNER = config_lib.LearnerConfig(value_rescaling_epsilon=0.0)
 _NUM_ACTIONS = 3
+_ALWAYS = {'min_flight_probability': 1.0, 'max_flight_probability': 1.0}
 
 
 class _Played(typing.NamedTuple):
@@ -56,9 +57,10 @@ def _core(evaluation=False, num_behaviors=1, **settings):
   )
 
 
-def _play(q_values, rewards, is_first, seed=0, **settings):
-  """Plays steps whose values float [T, 4] and rewards [T] are given."""
+def _play(q_values, is_first, rewards=None, seed=0, **settings):
+  """Plays steps with values [T, 4] and rewards [T], which are 0 by default."""
   core = _core(**settings)
+  rewards = np.zeros(len(is_first)) if rewards is None else rewards
 
   def step(state, row):
     q, reward, first = row
@@ -78,10 +80,6 @@ def _play(q_values, rewards, is_first, seed=0, **settings):
 def _episodes(lengths):
   """Returns `is_first` of episodes; each also shows its final observation."""
   return np.concatenate([np.arange(length + 1) == 0 for length in lengths])
-
-
-def _no_values(num):
-  return np.zeros([num, 4])
 
 
 # Extremes: no reward at all, only costs, huge and tiny returns.
@@ -144,7 +142,7 @@ def test_the_jump_start_shrinks_while_episodes_succeed():
   is_first = _episodes(lengths)
   rewards = np.roll(is_first, -1) * 1.0  # At the end of each episode.
   played = _play(
-    _no_values(len(is_first)), rewards, is_first, flight_law='jump_start'
+    np.zeros([len(is_first), 4]), is_first, rewards, flight_law='jump_start'
   )
   in_flight = (played.source == types.FLIGHT).reshape(40, 21)
   np.testing.assert_array_equal(played.choice[in_flight.ravel()], _NUM_ACTIONS)
@@ -160,16 +158,6 @@ def test_the_jump_start_shrinks_while_episodes_succeed():
   assert steps[0] == 21  # The length of an episode is still unknown.
   assert np.abs(steps[1:] - expected[:-1]).max() < 1
   assert steps[-1] <= 1
-
-
-def test_the_jump_start_stays_while_there_is_no_reward():
-  is_first = _episodes([20] * 10)
-  zeros = np.zeros(len(is_first))
-  played = _play(
-    _no_values(len(is_first)), zeros, is_first, flight_law='jump_start'
-  )
-  in_flight = (played.source == types.FLIGHT).reshape(10, 21)
-  assert in_flight[:, :20].all()
 
 
 @pytest.mark.parametrize('margin', [0.0, 0.5])
@@ -198,16 +186,13 @@ def test_a_flight_ends_where_the_agents_own_choice_is_better(extra_action):
   q_values[:, own] = 1.0
   q_values[10, 0] = 1.4  # Within the margin.
   q_values[20, 0] = 3.0
-  is_first = np.arange(30) == 0
   played = _play(
     q_values,
-    np.zeros(30),
-    is_first,
+    np.arange(30) == 0,
     flight_law='until_agent',
     until_agent_margin=0.5,
     extra_action=extra_action,
-    min_flight_probability=1.0,
-    max_flight_probability=1.0,
+    **_ALWAYS,
   )
   source = np.full(30, types.FLIGHT)
   source[20] = types.OWN
@@ -218,14 +203,8 @@ def test_a_flight_ends_where_the_agents_own_choice_is_better(extra_action):
 
 def test_a_flight_has_at_least_one_step():
   q_values = np.tile([1.0, 0, 0, 0], [10, 1])
-  played = _play(
-    q_values,
-    np.zeros(10),
-    np.arange(10) == 0,
-    flight_law='until_agent',
-    min_flight_probability=1.0,
-    max_flight_probability=1.0,
-  )
+  is_first = np.arange(10) == 0
+  played = _play(q_values, is_first, flight_law='until_agent', **_ALWAYS)
   # After a flight ends, its step belongs to the agent.
   np.testing.assert_array_equal(
     played.source == types.FLIGHT, np.arange(10) % 2 == 0
@@ -295,7 +274,6 @@ def test_flights_start_where_a_promise_was_broken():
   is_first = np.arange(4_000) % 1_000 == 0
   played = _play(
     q_values,
-    np.zeros(4_000),
     is_first,
     flight_law='triggered',
     promise_steps=3,
@@ -324,7 +302,6 @@ def test_final_observations_do_not_change_the_rate(outlier):
   q_values[:, 1:] = -1e6
   played = _play(
     q_values,
-    np.zeros(values.size),
     _episodes([length] * num),
     flight_law='triggered',
     promise_steps=steps,
@@ -351,36 +328,8 @@ def test_final_observations_do_not_change_the_rate(outlier):
 
 @pytest.mark.parametrize('law', list(flight_laws.BY_NAME))
 def test_evaluation_has_no_flights_of_any_law(law):
-  is_first = _episodes([20] * 5)
-  played = _play(
-    _no_values(len(is_first)),
-    np.zeros(len(is_first)),
-    is_first,
-    evaluation=True,
-    flight_law=law,
-    min_flight_probability=1.0,
-    max_flight_probability=1.0,
-  )
+  settings = {'evaluation': True, 'flight_law': law, **_ALWAYS}
+  played = _play(np.zeros([105, 4]), _episodes([20] * 5), **settings)
   assert len(played.source) == 105
   assert not np.any(played.source == types.FLIGHT)
   assert not np.any(played.length)
-
-
-@pytest.mark.parametrize(
-  'settings, message',
-  [
-    ({'flight_law': 'zet'}, "flight_law='zet' is unknown"),
-    ({'flight_law': 'triggered', 'flights': False}, 'needs flights'),
-    (
-      {'flight_law': 'jump_start', 'flight_probability': 'epsilon'},
-      'has no effect',
-    ),
-    ({'jump_start_rate': 1.0}, 'jump_start_rate=1.0'),
-    ({'jump_start_tolerance': 0.0}, 'jump_start_tolerance=0.0'),
-    ({'until_agent_margin': -0.1}, 'until_agent_margin=-0.1'),
-    ({'promise_steps': 0}, 'promise_steps=0'),
-  ],
-)
-def test_bad_settings_are_errors(settings, message):
-  with pytest.raises(ValueError, match=message):
-    config_lib.TransferConfig(**settings)

@@ -2,6 +2,7 @@
 
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +10,6 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.core import learner_core, networks, types
-from bt_acme.core import loss as loss_lib
 from bt_acme.core.behavior_transfer import kickstarting
 from tests.core import toys
 from tests.reference import kickstarting as reference
@@ -93,13 +93,8 @@ def _q_values(network, params, batch):
 def _losses(transfer, batch, learner_steps=0, **learner):
   """Returns the loss, its gradient and its metrics."""
   params = _NETWORK.init(jax.random.key(0))
-  loss_fn = functools.partial(
-    loss_lib.q_network_loss,
-    network=_NETWORK,
-    learner=config_lib.LearnerConfig(batch_size=_BATCH, **learner),
-    replay=toys.replay_config(_LENGTH, 2),
-    kickstarting=transfer,
-  )
+  learner = config_lib.LearnerConfig(batch_size=_BATCH, **learner)
+  loss_fn = toys.loss_fn(_NETWORK, _LENGTH, 2, learner, kickstarting=transfer)
   (loss, (priorities, metrics)), gradient = jax.jit(
     jax.value_and_grad(loss_fn, has_aux=True)
   )(
@@ -149,11 +144,7 @@ def test_after_its_steps_the_gradient_is_that_without_it():
   _, _, actual, metrics = _losses(
     _TRANSFER, batch, 10, importance_sampling_exponent=0.5
   )
-  jax.tree.map(
-    functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-7),
-    actual,
-    expected,
-  )
+  chex.assert_trees_all_close(actual, expected, rtol=1e-5, atol=1e-7)
   assert metrics['kickstarting_loss'] == 0
 
 

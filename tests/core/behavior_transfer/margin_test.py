@@ -45,8 +45,3 @@ def test_actor_delegates_unless_an_action_leads_by_the_margin():
     # What is learned stays the same: only the selection changes.
     np.testing.assert_array_equal(extras['q_values'], q_values.astype('f4'))
   assert act(3.0)[0] >= 3
-
-
-def test_a_margin_without_extra_actions_is_refused():
-  with pytest.raises(ValueError, match='extra_action_margin=0.1'):
-    config_lib.TransferConfig(extra_action=False, extra_action_margin=0.1)

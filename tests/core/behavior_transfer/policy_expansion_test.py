@@ -58,11 +58,7 @@ def test_frequencies_and_probabilities_of_the_choices(epsilon):
     assert set(np.unique(choice)) == {1, 3, 4}
 
 
-def test_the_rule_needs_an_extra_action():
+def test_the_temperature_of_each_rule():
   config = config_lib.TransferConfig(choice_rule='boltzmann')
   assert config.boltzmann_temperature == 0.1
   assert config_lib.TransferConfig().boltzmann_temperature == 0.0
-  with pytest.raises(
-    ValueError, match="choice_rule='boltzmann' needs an extra"
-  ):
-    config_lib.TransferConfig(choice_rule='boltzmann', extra_action=False)

@@ -2,6 +2,7 @@
 
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -39,10 +40,8 @@ def test_rows_equal_separate_steps(reward_observation):
       states[i] = after
       np.testing.assert_allclose(rewarded.reward[n], reward, rtol=1e-4)
       np.testing.assert_allclose(rewarded.alpha[n], one.alpha, rtol=1e-4)
-  jax.tree.map(
-    functools.partial(np.testing.assert_allclose, rtol=1e-4),
-    together,
-    jax.tree.map(lambda *x: jnp.stack(x), *states),
+  chex.assert_trees_all_close(
+    together, jax.tree.map(lambda *x: jnp.stack(x), *states), rtol=1e-4
   )
 
 
@@ -66,12 +65,7 @@ def test_memories_are_not_copied():
 
 
 def test_restored_statistics_continue_the_rewards():
-  stream = streams.make_stream()
-  stream[2][:] = False
-  stream[2][[0, 40]] = True
-  rewards, _ = streams.on_host(streams.CONFIG, stream)
-  _, before = streams.on_host(streams.CONFIG, tuple(x[:40] for x in stream))
-  saved = before.statistics()
+  stream, rewards, saved = streams.interrupted(40)
   for i in range(5):
     state = device.init(
       streams.CONFIG, reward_lib.IntrinsicStatistics(*(x[i] for x in saved))

@@ -10,30 +10,23 @@ from tests.reference import intrinsic as reference
 D = 8
 
 
+KINDS = {
+  'random': lambda steps: np.maximum(steps, 0),
+  'identical': lambda steps: np.full_like(steps, 0.7),
+  'two places': lambda steps: (
+    np.where(steps[:, :1] > 0, 0.25, 4.0) * np.ones(D)
+  ),
+  'far 1e3': lambda steps: 1e3 * steps,
+  'far 1e6': lambda steps: 1e6 * steps,
+  # At this offset, ranks of neighbors differ by less than their rounding.
+  'crowd far off': lambda steps: 1e3 + 1e-2 * steps,
+  'trajectory': lambda steps: np.cumsum(0.01 * steps, axis=0),
+}
+
+
 def make_embeddings(kind, size):
-  rng = np.random.default_rng(size)
-  steps = rng.normal(size=(size, D))
-  return {
-    'random': np.maximum(steps, 0),
-    'identical': np.full((size, D), 0.7),
-    'two places': np.where(steps[:, :1] > 0, 0.25, 4.0) * np.ones(D),
-    'far 1e3': 1e3 * steps,
-    'far 1e6': 1e6 * steps,
-    # At this offset, ranks of neighbors differ by less than their rounding.
-    'crowd far off': 1e3 + 1e-2 * steps,
-    'trajectory': np.cumsum(0.01 * steps, axis=0),
-  }[kind].astype(np.float32)
-
-
-KINDS = [
-  'random',
-  'identical',
-  'two places',
-  'far 1e3',
-  'far 1e6',
-  'crowd far off',
-  'trajectory',
-]
+  steps = np.random.default_rng(size).normal(size=(size, D))
+  return np.float32(KINDS[kind](steps))
 
 
 @pytest.mark.parametrize('kind', KINDS)

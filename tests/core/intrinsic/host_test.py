@@ -11,14 +11,7 @@ from tests.reference import intrinsic as reference
 
 
 def test_restored_statistics_continue_the_rewards():
-  embeddings, errors, is_first = streams.make_stream()
-  is_first[:] = False
-  is_first[[0, 40]] = True
-  rewards, _ = streams.on_host(streams.CONFIG, (embeddings, errors, is_first))
-  _, before = streams.on_host(
-    streams.CONFIG, (embeddings[:40], errors[:40], is_first[:40])
-  )
-  saved = before.statistics()
+  (embeddings, errors, is_first), rewards, saved = streams.interrupted(40)
   resumed = host.HostReward(streams.CONFIG, 5)
   resumed.restore_statistics(saved)
   for t in range(40, streams.T):
@@ -57,10 +50,10 @@ def test_an_inactive_environment_changes_nothing(config):
     kept = tuple(x[active[:, i], i : i + 1] for x in stream)
     alone, other = streams.on_host(config, kept)
     np.testing.assert_array_equal(rewards[active[:, i], i], alone[:, 0])
-    for field, value in zip(
-      reward.statistics(), other.statistics(), strict=True
-    ):
-      np.testing.assert_array_equal(field[i], value[0])
+    found, expected = reward.statistics(), other.statistics()
+    np.testing.assert_array_equal(
+      np.stack(found)[:, i], np.stack(expected)[:, 0]
+    )
 
 
 @pytest.mark.parametrize('observation', ['current', 'next'])
@@ -83,14 +76,10 @@ def test_rewarded_observations_follow_the_configuration(observation):
 def test_rewards_of_a_device_replace_the_statistics():
   reward = host.HostReward(streams.CONFIG, 2)
   statistics = np.arange(10, dtype=np.float32).reshape(5, 2)
-  never = np.zeros(2, bool)
-  taken = reward.take(
-    reward_lib.Rewarded(
-      np.float32([3, 4]), reward_lib.IntrinsicStatistics(*statistics)
-    ),
-    never,
-    never,
+  made = reward_lib.Rewarded(
+    np.float32([3, 4]), reward_lib.IntrinsicStatistics(*statistics)
   )
+  taken = reward.take(made, np.zeros(2, bool), np.zeros(2, bool))
   np.testing.assert_array_equal(taken, [3, 4])
   np.testing.assert_array_equal(reward.statistics(), statistics)
   assert all(field.dtype == np.float64 for field in reward.statistics())

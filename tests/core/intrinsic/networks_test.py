@@ -1,5 +1,6 @@
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -144,18 +145,6 @@ def test_embeddings_of_many_networks_equal_those_of_each(axes):
     np.testing.assert_allclose(together[i], alone, rtol=1e-5, atol=1e-6)
 
 
-def test_rnd_uses_only_the_newest_frame():
-  made = make()
-  params = init(1)
-  observation = make_batch()[0][0, 0]
-  older, newest = observation.copy(), observation.copy()
-  older[..., 0] ^= 1
-  newest[..., -CHANNELS] ^= 1
-  error = made.error(params, jnp.array(observation))
-  assert made.error(params, jnp.array(older)) == error
-  assert made.error(params, jnp.array(newest)) != error
-
-
 @pytest.mark.parametrize(
   'window, lengths',
   [
@@ -209,7 +198,7 @@ def test_padding_changes_nothing(window):
   for garbage in (-1, 255):
     action[padding] = garbage
     actual = compiled_loss(made)(params, observations, action, valid)
-    jax.tree.map(np.testing.assert_array_equal, actual, expected)
+    chex.assert_trees_all_equal(actual, expected)
 
 
 def test_a_batch_without_transitions_trains_only_the_penalty():
@@ -253,9 +242,7 @@ def test_a_sequence_shorter_than_the_window_and_without_jit():
     params, observations[:STEPS], action[: STEPS - 1], valid[: STEPS - 1]
   )
   long, _ = compiled_loss(made)(params, observations, action, valid)
-  jax.tree.map(
-    lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5), short, long
-  )
+  chex.assert_trees_all_close(short, long, rtol=1e-5)
 
 
 def test_an_observation_too_small_is_an_error():

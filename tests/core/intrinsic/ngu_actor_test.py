@@ -1,3 +1,4 @@
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -64,7 +65,7 @@ def test_features_do_not_change_the_actions(parts):
     extras = wrapped.get_extras(state)
     (features,) = extras.pop('features')
     plain_extras = plain.get_extras(plain_state)
-    jax.tree.map(np.testing.assert_array_equal, extras, plain_extras)
+    chex.assert_trees_all_equal(extras, plain_extras)
     np.testing.assert_allclose(
       features.embedding,
       intrinsic.embed(params.embedding, inputs.observation),
@@ -82,8 +83,7 @@ def test_state_keeps_its_shapes(parts):
   _, after = jax.eval_shape(
     wrapped.select_action, params, make_inputs(0), state
   )
-  shapes = jax.tree.map(lambda x: (x.shape, x.dtype), state)
-  assert jax.tree.map(lambda x: (x.shape, x.dtype), after) == shapes
+  chex.assert_trees_all_equal_shapes_and_dtypes(after, state)
 
 
 def test_a_behavior_receives_its_intrinsic_reward(parts):
@@ -107,15 +107,11 @@ def test_a_behavior_receives_its_intrinsic_reward(parts):
     )
     expected, expected_state = expected_step(params, inputs, expected_state)
     assert action == expected
-    jax.tree.map(
-      np.testing.assert_array_equal,
-      behavior.features(state),
-      expected_state.features,
+    chex.assert_trees_all_equal(
+      behavior.features(state), expected_state.features
     )
-    jax.tree.map(
-      np.testing.assert_array_equal,
-      state.agent.recurrent_state,
-      expected_state.agent.recurrent_state,
+    chex.assert_trees_all_equal(
+      state.agent.recurrent_state, expected_state.agent.recurrent_state
     )
 
 

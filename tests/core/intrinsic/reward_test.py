@@ -113,16 +113,3 @@ def test_a_formula_preserves_the_type_of_its_arrays(name, xp, dtype):
   for array in (reward, *statistics, reward if alpha is None else alpha):
     assert isinstance(array, jnp.ndarray if xp is jnp else np.ndarray)
     assert array.shape == (2,) and array.dtype == dtype
-
-
-def test_the_last_observation_is_rewarded_only_with_next():
-  is_last = np.array([True, False])
-  for observation, expected in (
-    ('current', [False, True]),
-    ('next', [True, True]),
-  ):
-    config = streams.changed(reward_observation=observation)
-    for given in (is_last, jnp.array(is_last)):
-      actual = reward_lib.is_rewarded(config, given)
-      assert isinstance(actual, type(given)) and actual.dtype == bool
-      np.testing.assert_array_equal(actual, expected)

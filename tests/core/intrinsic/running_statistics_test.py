@@ -117,10 +117,7 @@ def test_float32_moments_forget_after_any_number_of_values(count):
 def test_moments_of_full_windows_merge_with_equal_weights():
   rng = np.random.default_rng(6)
   old, young = rng.normal(0, 1, size=(5000, 1)), rng.normal(9, 2, size=(300, 1))
-  parts = [accumulate(part, decay=0.01) for part in (old, young, young[:20])]
-  stacked = running_statistics.Moments(
-    *(np.stack(fields) for fields in zip(*parts, strict=True))
-  )
+  stacked = stack((old, young, young[:20]), decay=0.01)
   np.testing.assert_array_equal(stacked.count[:, 0], [100, 100, 20])
   merged = running_statistics.merge_moments(stacked)
   weights = stacked.count / 220
@@ -136,14 +133,17 @@ def test_moments_of_full_windows_merge_with_equal_weights():
   np.testing.assert_allclose(after.mean, mean + 0.01 * (1 - mean))
 
 
+def stack(parts, decay=0.0):
+  """Returns the moments of each of several parts, [N, 1]."""
+  moments = [accumulate(part, decay=decay) for part in parts]
+  return jax.tree.map(lambda *fields: np.stack(fields), *moments)
+
+
 @pytest.mark.parametrize('in_jax', [False, True])
 def test_merged_moments_are_those_of_all_values(in_jax):
   rng = np.random.default_rng(2)
   parts = [rng.normal(i, 1 + i, size=(n, 1)) for i, n in enumerate((5, 0, 40))]
-  moments = [accumulate(part) for part in parts]
-  stacked = running_statistics.Moments(
-    *(np.stack(fields) for fields in zip(*moments, strict=True))
-  )  # [3, 1]
+  stacked = stack(parts)
   if in_jax:
     stacked = jax.tree.map(lambda x: jnp.array(x, jnp.float32), stacked)
   merged = running_statistics.merge_moments(stacked)

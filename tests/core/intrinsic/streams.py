@@ -74,6 +74,19 @@ def on_host(config, stream, active=None):
   return np.stack(result), reward
 
 
+def interrupted(num_steps):
+  """Returns a stream of two episodes, its rewards, and the statistics between.
+
+  The second episode starts after `num_steps`.
+  """
+  stream = make_stream()
+  stream[2][:] = False
+  stream[2][[0, num_steps]] = True
+  rewards, _ = on_host(CONFIG, stream)
+  _, before = on_host(CONFIG, tuple(x[:num_steps] for x in stream))
+  return stream, rewards, before.statistics()
+
+
 @functools.lru_cache
 def on_device(config):
   """Returns a function from a stream to final states [N] and rewards [T, N]."""
