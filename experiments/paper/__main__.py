@@ -36,6 +36,7 @@ from experiments.paper import (
   planning,
   publishing,
   report,
+  results,
   scales,
 )
 from experiments.paper import options as options_lib
@@ -86,7 +87,7 @@ def _execute(options: argparse.Namespace) -> int:
   elif command == 'publish':
     print(_publish(folder))
   else:
-    print(claims.markdown(_verdicts(folder)))
+    print(claims.markdown(claims.evaluate(_results(folder))))
   return 0
 
 
@@ -146,18 +147,14 @@ def _gather(folder: folders.Folder) -> None:
   )
 
 
-def _dataset(folder: folders.Folder) -> dataset_lib.Dataset:
+def _results(folder: folders.Folder) -> results.Results:
   for name in ('runs.csv', 'scores.csv'):
     if not (folder.path / name).exists():
       raise ValueError(
         f'folder={str(folder.path)!r} has no {name}. Run `gather` to create '
         'the file.'
       )
-  return dataset_lib.read(folder.path)
-
-
-def _verdicts(folder: folders.Folder) -> tuple[claims.Verdict, ...]:
-  return claims.evaluate(_dataset(folder), folder.scale.suites)
+  return results.Results(dataset_lib.read(folder.path), folder.scale.suites)
 
 
 def _publish(folder: folders.Folder) -> str:
@@ -167,8 +164,9 @@ def _publish(folder: folders.Folder) -> str:
       'and --set.'
     )
   _gather(folder)
+  data = dataset_lib.read(folder.path)
   path = publishing.publish(
-    folder.scale, _dataset(folder), folder.commands(), folder.artifacts()
+    folder.scale, data, folder.commands(), folder.artifacts()
   )
   return f'published: {path}'
 
@@ -182,16 +180,11 @@ def _render(
     The exit code, and the section of each artifact in a report.
   """
   folder, code = options.folder, 0
-  data = _dataset(folder)
-  sections = []
+  found, sections = _results(folder), []
   for artifact in artifacts:
     try:
       rendered = report.render(
-        artifact,
-        data,
-        folder.scale.suites,
-        folder.path / report.RESULTS,
-        options.format,
+        artifact, found, folder.path / report.RESULTS, options.format
       )
     except ValueError as error:
       print(f'{artifact}: {error}', file=sys.stderr)
@@ -207,16 +200,16 @@ def _report(options: argparse.Namespace) -> int:
   """Renders all requested artifacts and writes the report."""
   folder = options.folder
   code, sections = _render(options, folder.artifacts())
-  verdicts = _verdicts(folder)
+  found = _results(folder)
+  verdicts = claims.evaluate(found)
   if 'csv' in options.format:
     path = folder.path / report.RESULTS / 'claims.csv'
     files.write_text(path, claims.csv_text(verdicts))
   path = folder.path / 'report.md'
-  commands = folder.commands()
-  files.write_text(
-    path,
-    report.joined(folder.scale, _dataset(folder), commands, verdicts, sections),
+  text = report.joined(
+    folder.scale, found.dataset, folder.commands(), verdicts, sections
   )
+  files.write_text(path, text)
   print(f'report: {path}')
   return code
 

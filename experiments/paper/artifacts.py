@@ -17,13 +17,18 @@ the suites:
 Source: Campos et al. 2021, arXiv:2102.13515.
 """
 
-from typing import Mapping, NamedTuple, Sequence
+import json
+import pathlib
+from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
 from bt_acme.evaluation import human_normalized_scores as atari
+from bt_acme.evaluation import tables
 from experiments import arguments
-from experiments.paper import data_files
+from experiments.harness import dataset
+
+DATA = pathlib.Path(__file__).with_name('data')
 
 Suites = Mapping[str, Sequence[str]]
 
@@ -45,11 +50,38 @@ PAPER_TRANSFER_STEPS = 1_250_000_000
 PAPER_TRANSFER_FRAMES = PAPER_FRAMES_PER_STEP * PAPER_TRANSFER_STEPS  # 5B.
 PAPER_PRETRAINING_STEPS = 4_000_000_000  # 16B frames.
 
-# The arms whose policy is evaluated without learning the task.
-ZERO_SHOT = ('random', 'ngu', 'rnd', 'constant')
 
-TITLES: Mapping[str, str] = {
-  row['arm']: row['title'] for row in data_files.rows('arms.csv')
+class Arm(NamedTuple):
+  """An algorithm of the paper, as listed in `data/arms.json`.
+
+  An action repeat (`ez`) has no state and no epsilon, so its arm overrides the
+  preset's settings for exported behaviors.
+
+  Attributes:
+    title: the title in tables and figures.
+    script: the script that trains the arm.
+    settings: the flags that define the algorithm.
+    policies: the arms that pre-train a policy, by the flag that takes it.
+  """
+
+  title: str
+  script: str
+  settings: Mapping[str, Any] = {}
+  policies: Mapping[str, str] = {}
+
+
+ARMS: Mapping[str, Arm] = {
+  name: Arm(**fields)
+  for name, fields in json.loads((DATA / 'arms.json').read_text()).items()
+}
+# The arms whose policy is evaluated without learning the task.
+ZERO_SHOT = tuple(name for name in ARMS if ARMS[name].script == 'run_ngu')
+
+# The arms of figure 2 by suite: policies alone, and a policy before and after
+# transfer.
+_BUDGET_ARMS = {
+  'full': ('ngu', 'rnd', 'constant'),
+  'budgets': ('ngu', 'bt_ngu'),
 }
 
 
@@ -65,7 +97,7 @@ class Artifact(NamedTuple):
     arms: the arms; arms of `ZERO_SHOT` are evaluated without transfer.
     suites: the names of the suites.
     metrics: `score`, `greedy_extra_share`, or summaries over a suite from
-      `metrics.METRICS`. A figure has one metric for each suite.
+      `effects.METRICS`. A figure has one metric for each suite.
     points: the shares of the transfer budget that a table shows; 0.2 is the
       paper's 1B of 5B frames.
     window: the share of the budget that a figure shows.
@@ -87,15 +119,29 @@ class Artifact(NamedTuple):
   scores: tuple[str, ...]
 
   @property
+  def is_figure(self) -> bool:
+    """Whether the artifact shows curves."""
+    return self.kind in ('curves', 'budgets')
+
+  @property
+  def by_budget(self) -> bool:
+    """Whether the artifact shows all snapshots of the pre-trained policies."""
+    return self.kind == 'budgets'
+
+  @property
   def notes(self) -> tuple[str, ...]:
     """Irregularities in the paper."""
-    rows = data_files.rows('notes.csv')
+    rows = tables.read_csv(DATA / 'notes.csv')
     return tuple(r['note'] for r in rows if self.id in r['artifacts'].split())
+
+  def arms_of(self, suite: str) -> tuple[str, ...]:
+    """Returns the arms that the artifact shows on a suite."""
+    return _BUDGET_ARMS[suite] if self.by_budget else self.arms
 
 
 ARTIFACTS: dict[str, Artifact] = {
   artifact.id: artifact
-  for artifact in data_files.typed_rows('artifacts.csv', Artifact)
+  for artifact in dataset.read_rows(DATA / 'artifacts.csv', Artifact)
 }
 
 
@@ -106,6 +152,11 @@ def find(artifact_id: str) -> Artifact:
     ValueError: if the id is unknown.
   """
   return ARTIFACTS[arguments.known('artifact', artifact_id, ARTIFACTS)]
+
+
+def stage_of(arm: str) -> str:
+  """Returns the stage of an arm's runs, a value of `RunRow.stage`."""
+  return 'zero_shot' if arm in ZERO_SHOT else 'transfer'
 
 
 def paper_frames(arm: str, share: float) -> float:

@@ -8,14 +8,13 @@ effects, so one of many may be below 0 by chance. Effects that do not decide are
 only reported.
 """
 
-import functools
 import math
 from typing import Any, NamedTuple, Sequence
 
 from bt_acme.evaluation import tables
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import diagnosis
-from experiments.paper import artifacts, data_files, effects, results
+from experiments.paper import artifacts, effects, results
 
 SUPPORTED, CONTRADICTED = 'supported', 'contradicted'
 OPEN, NOT_RUN = 'open', 'not run'
@@ -39,10 +38,10 @@ class Claim(NamedTuple):
   @property
   def effects(self) -> tuple[effects.Effect, ...]:
     """The effects, which are positive if the claim holds."""
-    return effects.of_claim(self.id)
+    return tuple(e for e in effects.EFFECTS if e.claim == self.id)
 
 
-CLAIMS = data_files.typed_rows('claims.csv', Claim)
+CLAIMS = dataset_lib.read_rows(artifacts.DATA / 'claims.csv', Claim)
 
 
 class Verdict(NamedTuple):
@@ -51,12 +50,16 @@ class Verdict(NamedTuple):
   Attributes:
     claim: the claim.
     findings: the finding for each effect.
-    paper: the paper's value of each effect; NaN if unknown.
   """
 
   claim: Claim
   findings: tuple[effects.Finding, ...]
-  paper: tuple[float, ...]
+
+  @property
+  def paper(self) -> tuple[float, ...]:
+    """The paper's value of each effect; NaN if unknown."""
+    artifact = self.claim.artifact
+    return tuple(effects.of_the_paper(e, artifact) for e in self.claim.effects)
 
   @property
   def deciding(self) -> tuple[effects.Finding, ...]:
@@ -79,31 +82,15 @@ class Verdict(NamedTuple):
     return all(f.estimate.value > 0 for f in self.deciding if f.is_measured)
 
 
-def evaluate(
-  dataset: dataset_lib.Dataset,
-  suites: artifacts.Suites = artifacts.PAPER_SUITES,
-) -> tuple[Verdict, ...]:
-  """Evaluates all claims on a dataset.
-
-  Args:
-    dataset: the dataset.
-    suites: the environments of each suite at the dataset's scale.
-  """
-  indexed = results.Results(dataset)
-  return tuple(verdict_on(claim, indexed, suites) for claim in CLAIMS)
+def evaluate(found: results.Results) -> tuple[Verdict, ...]:
+  """Evaluates all claims on a dataset."""
+  return tuple(verdict_on(claim, found) for claim in CLAIMS)
 
 
-def verdict_on(
-  claim: Claim, indexed: results.Results, suites: artifacts.Suites
-) -> Verdict:
+def verdict_on(claim: Claim, found: results.Results) -> Verdict:
   """Evaluates one claim."""
-  findings = tuple(effects.measure(e, indexed, suites) for e in claim.effects)
-  return Verdict(claim, findings, _paper(claim))
-
-
-@functools.lru_cache
-def _paper(claim: Claim) -> tuple[float, ...]:
-  return tuple(effects.of_the_paper(e, claim.artifact) for e in claim.effects)
+  findings = (effects.measure(effect, found) for effect in claim.effects)
+  return Verdict(claim, tuple(findings))
 
 
 def counts(verdicts: Sequence[Verdict]) -> dict[str, int]:

@@ -5,7 +5,7 @@ take place at roughly the same steps; differing steps are interpolated. Over
 frames of pre-training, each point shows the final results of different runs.
 """
 
-from typing import Any, Callable, Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from bt_acme.evaluation import plots
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import diagnosis
 from experiments.paper import results as lookup
-
-# Maps an environment and its returns to the scale of a figure.
-Scale = Callable[[str, Any], Any]
+from experiments.paper import small_scores
 
 # A figure shows at least this many evaluations, however short its window is.
 _FEWEST = 3
@@ -26,7 +24,7 @@ def read(
   arm: str,
   envs: Sequence[str],
   *,
-  scale: Scale,
+  is_normalized: bool,
   column: str = 'return_mean',
   window: float = 1.0,
 ) -> lookup.ArmResults:
@@ -41,7 +39,7 @@ def read(
     results: the results.
     arm: the arm.
     envs: the environments.
-    scale: maps an environment and its values to the scale of the figure.
+    is_normalized: whether to normalize the values.
     column: the column of scores to read; NaN is ignored.
     window: the share of the budget to show; extended if it contains fewer than
       three evaluations.
@@ -49,30 +47,24 @@ def read(
   points = {}
   for run in (run for env in envs for run in results.runs_of(arm, env)):
     steps, values = lookup.column_of(results, run, column)
-    steps, values = plots.means_by_step((steps, scale(run.env, values)))
+    if is_normalized:
+      values = small_scores.normalize(run.env, values)
+    steps, values = plots.means_by_step((steps, values))
     points[run] = steps * run.frames_per_step, values
   some = [run for run, (frames, _) in points.items() if len(frames)]
   used = [run for run in some if run.status == dataset_lib.DONE] or some
-  by_env, few = lookup.balanced(arm, used)
+  counted, few = lookup.balanced(arm, used)
   problems = lookup.not_run(arm, envs, points)
   for run in points:
     problems += _incomplete(run, is_used=run in used)
   problems += few
-  counted = [run for found in by_env.values() for run in found]
   frames, values = _aligned([points[run] for run in counted])
   if counted and not len(frames):
     problems.append(diagnosis.Problem('No common steps in the runs of', arm))
   budget = max((r.budget_steps * r.frames_per_step for r in counted), default=0)
-  shown = np.searchsorted(frames, window * budget, side='right')
-  frames = frames[: max(shown, _FEWEST)]
-  shape = (len(by_env), len(counted) // max(len(by_env), 1), len(frames))
-  return lookup.ArmResults(
-    values[:, : len(frames)].reshape(shape).swapaxes(0, 1),
-    tuple(by_env),
-    tuple(counted),
-    tuple(problems),
-    frames,
-  )
+  within = int(np.searchsorted(frames, window * budget, side='right'))
+  shown = max(within, _FEWEST)
+  return lookup.combined(counted, values[:, :shown], problems, frames[:shown])
 
 
 def _incomplete(
@@ -106,7 +98,7 @@ def _aligned(curves: Sequence[plots.Curve]) -> plots.Curve:
 
 
 def read_by_pretraining(
-  results: lookup.Results, arm: str, envs: Sequence[str], *, scale: Scale
+  results: lookup.Results, arm: str, envs: Sequence[str], *, is_normalized: bool
 ) -> lookup.ArmResults:
   """Reads the final results of an arm's runs by frames of pre-training.
 
@@ -116,23 +108,19 @@ def read_by_pretraining(
     results: the results.
     arm: the arm.
     envs: the environments.
-    scale: maps an environment and its returns to the scale of the figure.
+    is_normalized: whether to normalize the returns.
   """
-
-  def reading(found: lookup.Results, run: dataset_lib.RunRow) -> float | None:
-    value = lookup.at(1.0)(found, run)
-    return None if value is None else float(scale(run.env, value))
-
-  budgets = sorted({n for env in envs for n in results.budgets(arm, env)})
+  reading = lookup.at(1.0, is_normalized)
+  budgets = results.budgets(arm, envs)
   every = {n: results.sample(arm, envs, reading, n) for n in budgets}
   problems = tuple(
     problem for one in every.values() for problem in one.problems
   )
   some = {n: one for n, one in every.items() if one.envs}
   shared = [e for e in envs if all(e in one.envs for one in some.values())]
-  samples = {n: results.sample(arm, shared, reading, n) for n in some}
-  if not shared or not samples:
+  if not shared or not some:
     return lookup.ArmResults(np.zeros((0, 0, 0)), (), (), problems)
+  samples = {n: results.sample(arm, shared, reading, n) for n in some}
   seeds = min(one.seeds for one in samples.values())
   runs = tuple(run for one in samples.values() for run in one.runs)
   return lookup.ArmResults(

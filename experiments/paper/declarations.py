@@ -1,98 +1,16 @@
 """Declares the runs that each artifact needs.
 
 Artifacts share runs. A run is identified by its settings and is executed only
-once. `data/arms.csv` lists the arms, which are the paper's algorithms. An
-action repeat (`ez`) has no state and no epsilon, so its arm overrides the
-preset's settings for exported behaviors.
+once.
 """
 
+import itertools
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from experiments import arguments
 from experiments.harness import runs
 from experiments.paper import artifacts as artifacts_lib
-from experiments.paper import data_files, scales
-
-
-class Arm(NamedTuple):
-  """An algorithm of the paper.
-
-  Attributes:
-    script: the script that trains the arm.
-    settings: the flags that define the algorithm.
-    needs: pairs of a flag that takes a pre-trained policy and the arm that
-      pre-trains the policy.
-  """
-
-  script: str
-  settings: Mapping[str, Any]
-  needs: tuple[tuple[str, str], ...]
-
-
-def _arms() -> Iterator[tuple[str, Arm]]:
-  rows = data_files.rows('arms.csv')
-  arms = {row['arm'] for row in rows}
-  for row in rows:
-    used = {n: row[n] for n in ('behavior', 'init', 'init_from') if row[n]}
-    settings = {n: of for n, of in used.items() if of not in arms}
-    for text in row['settings'].split():
-      name, _, value = text.partition('=')
-      settings[name] = runs.parsed(name, value)
-    if row['script']:
-      yield (
-        row['arm'],
-        Arm(
-          row['script'],
-          settings,
-          tuple((n, of) for n, of in used.items() if of in arms),
-        ),
-      )
-
-
-ARMS: Mapping[str, Arm] = dict(_arms())
-
-
-class Part(NamedTuple):
-  """Several arms on a suite.
-
-  Attributes:
-    stage: `runs.TRANSFER`, or `runs.ZERO_SHOT` for policies that do not learn.
-    arms: the ids of the arms.
-    suite: the name of a suite of the scale.
-    by_budget: whether to use all policy snapshots of the pre-training instead
-      of only the final policy.
-  """
-
-  stage: str
-  arms: tuple[str, ...]
-  suite: str
-  by_budget: bool = False
-
-
-_ZERO_SHOT = artifacts_lib.ZERO_SHOT
-# The behavior at each budget of pre-training, alone and after transfer. Other
-# artifacts show all their arms on all their suites.
-_FIG2 = (
-  Part(runs.ZERO_SHOT, ('ngu', 'rnd', 'constant'), 'full', by_budget=True),
-  Part(runs.ZERO_SHOT, ('ngu',), 'budgets', by_budget=True),
-  Part(runs.TRANSFER, ('bt_ngu',), 'budgets', by_budget=True),
-)
-
-
-def _parts(artifact_id: str) -> tuple[Part, ...]:
-  """Returns the arms and suites whose runs an artifact shows."""
-  artifact = artifacts_lib.find(artifact_id)
-  if artifact_id == 'fig2':
-    return _FIG2
-  arms = {
-    runs.TRANSFER: [a for a in artifact.arms if a not in _ZERO_SHOT],
-    runs.ZERO_SHOT: [a for a in artifact.arms if a in _ZERO_SHOT],
-  }
-  return tuple(
-    Part(stage, tuple(arms[stage]), suite)
-    for suite in artifact.suites
-    for stage in arms
-  )
+from experiments.paper import scales
 
 
 class Selection(NamedTuple):
@@ -127,13 +45,47 @@ def declared(
   Raises:
     ValueError: if an artifact, game, arm or setting is unknown.
   """
-  parts = dict.fromkeys(part for a in artifacts for part in _parts(a))
   for arm in choice.arms:
-    arguments.known('arms', arm, ARMS)
+    arguments.known('arms', arm, artifacts_lib.ARMS)
   for game in choice.games:
     arguments.known('games', game, scale.envs)
   maker = _Maker(scale, choice)
-  return runs.ordered(spec for part in parts for spec in maker.make(part))
+  cases = dict.fromkeys(
+    case
+    for artifact in artifacts
+    for case in _cases(artifacts_lib.find(artifact), scale, choice)
+  )
+  return runs.ordered(spec for case in cases for spec in maker.make(*case))
+
+
+# A stage, arm, environment and seed.
+_Case = tuple[str, str, str, int]
+
+
+def _cases(
+  artifact: artifacts_lib.Artifact, scale: scales.Scale, choice: Selection
+) -> Iterator[tuple[_Case, int]]:
+  """Yields the runs that an artifact shows, each with a number of actor steps.
+
+  The actor steps are those of the policy snapshot of pre-training that the run
+  uses; 0 stands for the final policy.
+  """
+  snapshots = (*scale.snapshots[:-1], 0) if artifact.by_budget else (0,)
+  for suite in artifact.suites:
+    arms = artifact.arms_of(suite)
+    for stage in dict.fromkeys(map(artifacts_lib.stage_of, arms)):
+      for seed, env, arm, steps in itertools.product(
+        choice.seeds or scale.seeds,
+        scale.suites.get(suite, ()),
+        arms,
+        snapshots,
+      ):
+        if (
+          artifacts_lib.stage_of(arm) == stage
+          and env in (choice.games or [env])
+          and arm in (choice.arms or [arm])
+        ):
+          yield (stage, arm, env, seed), steps
 
 
 class _Maker:
@@ -142,63 +94,41 @@ class _Maker:
   def __init__(self, scale: scales.Scale, choice: Selection):
     self._scale = scale
     self._choice = choice
-    self._policies: dict[tuple[str, str, int], runs.RunSpec] = {}
+    self._policies: dict[_Case, runs.RunSpec] = {}
 
-  def make(self, part: Part) -> list[runs.RunSpec]:
-    """Returns the runs of a part, without their dependencies."""
-    chosen = self._choice
-    # 0 stands for the end of pre-training.
-    snapshots = (*self._scale.snapshots[:-1], 0) if part.by_budget else (0,)
-    return [
-      spec
-      for seed in chosen.seeds or self._scale.seeds
-      for env in self._scale.suites.get(part.suite, ())
-      if not chosen.games or env in chosen.games
-      for arm in part.arms
-      if not chosen.arms or arm in chosen.arms
-      for steps in snapshots
-      for spec in self._of_arm(part.stage, arm, env, seed, steps)
-    ]
-
-  def _of_arm(
-    self, stage: str, arm: str, env: str, seed: int, steps: int
-  ) -> list[runs.RunSpec]:
+  def make(self, case: _Case, steps: int) -> Iterator[runs.RunSpec]:
+    """Yields a run and its final evaluation, without their dependencies."""
+    stage, arm, env, seed = case
     if stage == runs.ZERO_SHOT:
       need = runs.Need('behavior', self._policy(arm, env, seed), steps)
-      return [self._evaluation(stage, arm, env, seed, need)]
+      yield self._evaluation(case, need)
+      return
+    scale = self._scale
     needs = tuple(
       runs.Need(flag, self._policy(of, env, seed), steps)
-      for flag, of in ARMS[arm].needs
+      for flag, of in artifacts_lib.ARMS[arm].policies.items()
     )
-    scale = self._scale
-    spec = self._learning(
-      (stage, arm, env, seed), scale.transfer_steps, scale.settings, needs
-    )
+    spec = self._learning(case, scale.transfer_steps, {}, needs)
+    yield spec
     in_the_run = dict(spec.settings).get('evaluation_episodes', 0)
-    if in_the_run >= scale.final_episodes:
-      return [spec]
-    need = runs.Need('workdir', spec)
-    final = self._evaluation(runs.FINAL_EVALUATION, arm, env, seed, need)
-    return [spec, final]
+    if in_the_run < scale.final_episodes:
+      final = (runs.FINAL_EVALUATION, arm, env, seed)
+      yield self._evaluation(final, runs.Need('workdir', spec))
 
   def _policy(self, arm: str, env: str, seed: int) -> runs.RunSpec:
     """Returns the cached pre-training run of an arm for an environment."""
     scale = self._scale
-    env = scales.pretraining_env(env)
-    key = (arm, env, seed if scale.pretraining == scales.PER_SEED else 0)
-    if key not in self._policies:
+    seed = seed if scale.pretraining == scales.PER_SEED else 0
+    case = (runs.PRETRAINING, arm, scales.pretraining_env(env), seed)
+    if case not in self._policies:
       snapshots = ','.join(map(str, scale.snapshots[:-1]))
       own = {**scale.pretraining_settings, 'snapshot_steps': snapshots}
-      self._policies[key] = self._learning(
-        (runs.PRETRAINING, *key),
-        scale.pretraining_steps,
-        {**scale.settings, **own},
-      )
-    return self._policies[key]
+      self._policies[case] = self._learning(case, scale.pretraining_steps, own)
+    return self._policies[case]
 
   def _learning(
     self,
-    what: tuple[str, str, str, int],
+    case: _Case,
     budget_steps: int,
     settings: Mapping[str, Any],
     needs: tuple[runs.Need, ...] = (),
@@ -206,26 +136,23 @@ class _Maker:
     """Returns a training run.
 
     Args:
-      what: stage, arm, environment and seed of the run.
+      case: stage, arm, environment and seed of the run.
       budget_steps: the actor steps of the run.
-      settings: settings, of which those unknown to the script are ignored. The
-        settings of the arm take precedence.
+      settings: settings in addition to those of the scale. Settings unknown to
+        the script are ignored, and those of the arm take precedence.
       needs: the dependencies of the run.
     """
-    arm = ARMS[what[1]]
+    arm = artifacts_lib.ARMS[case[1]]
+    given = {**self._scale.settings, **settings, **self._choice.settings}
     known = {
       name: value
-      for name, value in {**settings, **self._choice.settings}.items()
+      for name, value in given.items()
       if name == 'preset' or runs.has_setting(arm.script, name)
     }
     flags = tuple({**known, **arm.settings}.items())
-    return runs.RunSpec(*what, arm.script, budget_steps, flags, needs)
+    return runs.RunSpec(*case, arm.script, budget_steps, flags, needs)
 
-  def _evaluation(
-    self, stage: str, arm: str, env: str, seed: int, need: runs.Need
-  ) -> runs.RunSpec:
+  def _evaluation(self, case: _Case, need: runs.Need) -> runs.RunSpec:
     """Returns a run that plays the episodes behind a final score."""
     flags = (('episodes', self._scale.final_episodes),)
-    return runs.RunSpec(
-      stage, arm, env, seed, 'evaluate', settings=flags, needs=(need,)
-    )
+    return runs.RunSpec(*case, 'evaluate', settings=flags, needs=(need,))

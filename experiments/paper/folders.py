@@ -48,7 +48,7 @@ class Folder:
     other files.
     """
     if self.exists:
-      self._check_same(self._read_mark())
+      self._check_same()
     elif self.path.exists() and not self.path.is_dir():
       raise ValueError(
         f'folder={str(self.path)!r} is a file. Choose a directory.'
@@ -63,7 +63,7 @@ class Folder:
     """Claims the directory for this scale, or verifies an existing claim."""
     self.check()
     _write_once(self.path / _MARK, self._mark())
-    self._check_same(self._read_mark())
+    self._check_same()
 
   def ask(
     self, artifacts: tuple[str, ...], choice: declarations.Selection
@@ -89,25 +89,19 @@ class Folder:
 
   def commands(self) -> list[str]:
     """Returns the commands that reproduce all requests."""
-    scale = self.scale
+    scale, lines = self.scale, []
     is_default = scale == scales.get(scale.name)
-    pretraining = [] if is_default else [f'--pretraining={scale.pretraining}']
-    return [
-      ' '.join(
-        [
-          *('python -m experiments.paper', *artifacts),
-          f'--scale={scale.name}',
-          *pretraining,
-          *(
-            f'--{name}={",".join(map(str, getattr(choice, name)))}'
-            for name in _PARTS
-            if getattr(choice, name)
-          ),
-          *(f'--set={name}={value}' for name, value in self.settings),
-        ]
-      )
-      for artifacts, choice in self.requests()
-    ]
+    for artifacts, choice in self.requests():
+      values = {
+        'scale': scale.name,
+        'pretraining': '' if is_default else scale.pretraining,
+        **{n: ','.join(map(str, getattr(choice, n))) for n in _PARTS},
+      }
+      flags = [f'--{name}={value}' for name, value in values.items() if value]
+      flags += [f'--set={name}={value}' for name, value in self.settings]
+      words = ('python -m experiments.paper', *artifacts, *flags)
+      lines.append(' '.join(words))
+    return lines
 
   def specs(self) -> list[runs.RunSpec]:
     """Returns all requested runs."""
@@ -122,9 +116,6 @@ class Folder:
     asked = {name for artifacts, _ in self.requests() for name in artifacts}
     return tuple(name for name in artifacts_lib.ARTIFACTS if name in asked)
 
-  def _read_mark(self) -> dict[str, Any]:
-    return _read(self.path / _MARK, 'Choose another --folder')
-
   def _mark(self) -> dict[str, Any]:
     return {
       'format': _FORMAT,
@@ -136,7 +127,8 @@ class Folder:
       'settings': [list(setting) for setting in self.settings],
     }
 
-  def _check_same(self, found: dict[str, Any]) -> None:
+  def _check_same(self) -> None:
+    found = _read(self.path / _MARK, 'Choose another --folder')
     # Directories of earlier versions lack the kind of pre-training.
     default = scales.get(self.scale.name).pretraining
     found = {'pretraining': default, **found}

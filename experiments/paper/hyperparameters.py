@@ -18,7 +18,7 @@ from bt_acme.config import agent, names, presets
 from bt_acme.config import run as run_config
 from bt_acme.core import networks
 from bt_acme.evaluation import tables
-from experiments.paper import artifacts, data_files
+from experiments.paper import artifacts
 from experiments.paper.table_formats import Cell, PaperTable, TableRow
 
 _AGENTS = {
@@ -30,10 +30,9 @@ _AGENTS = {
 
 def table(artifact: artifacts.Artifact) -> PaperTable:
   """Makes table 1, which needs no runs."""
-  rows = data_files.rows('hyperparameters.csv')
+  rows = tables.read_csv(artifacts.DATA / 'hyperparameters.csv')
   return PaperTable(
-    artifact.id,
-    artifact.title,
+    artifact,
     'hyper-parameter',
     ('paper', 'here', 'setting', 'agrees'),
     tuple(_row(row) for row in rows),
@@ -78,28 +77,19 @@ _ATARI = (84, 84, 4)  # Four grayscale frames.
 _ATARI_ACTIONS = 18
 
 
-def _parameters() -> list[tuple[str, str, tuple[int, ...]]]:
-  """Lists the parameters of the paper's Q-network without allocating them.
+def network_texts() -> tuple[str, str]:
+  """Returns the parameters of the paper's Q-network as CSV and as a text table.
 
-  Returns:
-    The Haiku module, name and shape of each array.
+  The parameters are not allocated.
   """
   network = networks.make_q_network(
     config_lib.NetworkConfig(), _ATARI, _ATARI_ACTIONS, num_extra_actions=1
   )
   shapes = jax.eval_shape(network.init, jax.random.PRNGKey(0))
-  return [
-    (module, name, tuple(leaf.shape))
+  rows = [
+    (module, name, ' x '.join(map(str, leaf.shape)), math.prod(leaf.shape))
     for module, leaves in shapes.items()
     for name, leaf in leaves.items()
-  ]
-
-
-def network_texts() -> tuple[str, str]:
-  """Returns the parameters and their total as CSV and as a text table."""
-  rows = [
-    (module, name, ' x '.join(map(str, shape)), math.prod(shape))
-    for module, name, shape in _parameters()
   ]
   rows.append(('all', '', '', sum(row[-1] for row in rows)))
   header = ('module', 'parameter', 'shape', 'numbers')

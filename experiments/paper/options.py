@@ -9,12 +9,18 @@ from experiments.harness import runs, slots
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import declarations, folders, report, scales
 
-COMMANDS = (
-  *('list', 'plan', 'work', 'status', 'gather', 'render', 'claims'),
-  'publish',
-)
+COMMANDS = 'list plan work status gather render claims publish'.split()
 _TAKE_ARTIFACTS = ('plan', 'work', 'render')  # Commands that take artifacts.
 _TAKE_PARTS = ('', 'work', 'plan')  # Commands that take a part of the runs.
+_FORMATS = ','.join(report.FORMATS)
+_PRETRAINING_HELP = (
+  'shared (one policy for all seeds) or per_seed; defaults to per_seed for '
+  'smoke and laptop, and to shared, like the paper, for gpu and paper'
+)
+_SLOTS_HELP = (
+  'slots that execute runs, such as cpu:4 or gpu:0,gpu:1/2; defaults to the '
+  'slots of the scale'
+)
 
 
 def read(words: Sequence[str], description: str) -> argparse.Namespace:
@@ -77,27 +83,14 @@ def _parser(description: str) -> argparse.ArgumentParser:
   )
   for flag, default, kind, text in (
     ('scale', 'smoke', str, f'scale, one of {", ".join(scales.SCALES)}'),
-    (
-      *('pretraining', '', str),
-      'shared (one policy for all seeds) or per_seed; defaults to per_seed for '
-      'smoke and laptop, and to shared, like the paper, for gpu and paper',
-    ),
+    ('pretraining', '', str, _PRETRAINING_HELP),
     ('folder', '', str, 'output directory; defaults to runs/paper/SCALE'),
     ('seeds', '', _words, 'seeds, separated by commas; defaults to the scale'),
     ('games', '', _words, 'environments, separated by commas; defaults to all'),
     ('arms', '', _words, 'arms, separated by commas; defaults to all'),
-    (
-      *('slots', '', str),
-      'slots that execute runs, such as cpu:4 or gpu:0,gpu:1/2; defaults to '
-      'the slots of the scale',
-    ),
+    ('slots', '', str, _SLOTS_HELP),
     ('shard', '1/1', _shard, 'part of the runs to execute, such as 3/16'),
-    (
-      'format',
-      ','.join(report.FORMATS),
-      _words,
-      'formats, separated by commas',
-    ),
+    ('format', _FORMATS, _words, 'formats, separated by commas'),
     (
       'hours',
       'inf',
@@ -129,11 +122,9 @@ def _read_names(given: Sequence[str]) -> tuple[str, tuple[str, ...]]:
       f'artifact={artifacts[0]!r}: `{command}` applies to all requested runs. '
       'Remove the artifact.'
     )
+  known = (*artifacts_lib.ARTIFACTS, *(() if command else COMMANDS))
   for name in artifacts:
-    if name not in artifacts_lib.ARTIFACTS:
-      others = () if command else COMMANDS
-      known = (*artifacts_lib.ARTIFACTS, *others)
-      arguments.known('artifact', name, known)
+    arguments.known('artifact', name, known)
   default = () if command == 'render' else tuple(artifacts_lib.ARTIFACTS)
   return command, artifacts or default
 

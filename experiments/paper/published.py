@@ -8,7 +8,7 @@ import functools
 from typing import NamedTuple
 
 from experiments.harness import dataset
-from experiments.paper import artifacts, data_files
+from experiments.paper import artifacts
 
 
 class Printed(NamedTuple):
@@ -45,7 +45,7 @@ class Printed(NamedTuple):
 @functools.lru_cache
 def numbers(artifact: str) -> tuple[Printed, ...]:
   """Returns all numbers of a table in the paper's order; none for a figure."""
-  printed = data_files.typed_rows('paper.csv', Printed)
+  printed = dataset.read_rows(artifacts.DATA / 'paper.csv', Printed)
   return tuple(number for number in printed if number.artifact == artifact)
 
 
@@ -65,16 +65,12 @@ def data(artifact: str) -> dataset.Dataset:
     for number in numbers(table)
     if number.env
   }
-  runs, scores = [], []
-  for number in unique.values():
-    run = _run(number)
-    runs.append(run)
-    scores.append(
-      dataset.Score(
-        run.run_id, dataset.FINAL, run.actor_steps, 0, float(number.value)
-      )
-    )
-  return dataset.Dataset(tuple(runs), tuple(scores))
+  runs = tuple(map(_run, unique.values()))
+  scores = (
+    dataset.Score(run.run_id, dataset.FINAL, run.actor_steps, 0, float(n.value))
+    for run, n in zip(runs, unique.values(), strict=True)
+  )
+  return dataset.Dataset(runs, tuple(scores))
 
 
 def _run(number: Printed) -> dataset.RunRow:
@@ -82,7 +78,7 @@ def _run(number: Printed) -> dataset.RunRow:
   return dataset.RunRow(
     run_id=f'published/{number.artifact}/{number.arm}/{number.env}',
     scale='published',
-    stage='zero_shot' if number.arm in artifacts.ZERO_SHOT else 'transfer',
+    stage=artifacts.stage_of(number.arm),
     arm=number.arm,
     env=number.env,
     seed=0,

@@ -12,7 +12,7 @@ from PIL import Image
 from bt_acme import files
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import sections
-from experiments.paper import claims, planning, report, scales
+from experiments.paper import claims, planning, report, results, scales
 
 FOLDER = pathlib.Path(__file__).with_name('measured')
 README = pathlib.Path(__file__).parents[1] / 'README.md'
@@ -48,15 +48,16 @@ def publish(
   kept = lasting(dataset)
   with files.new_folder(FOLDER / scale.name) as folder:
     dataset_lib.write(folder, kept)
-    results = folder / report.RESULTS
+    pictures = folder / report.RESULTS
+    found = results.Results(kept, scale.suites)
     rendered = [
-      report.render(artifact, kept, scale.suites, results, ('png',)).markdown
+      report.render(artifact, found, pictures, ('png',)).markdown
       for artifact in artifacts
     ]
-    verdicts = claims.evaluate(kept, scale.suites)
+    verdicts = claims.evaluate(found)
     text = report.joined(scale, kept, commands, verdicts, rendered)
     files.write_text(folder / 'README.md', text)
-    for path in results.glob('*'):
+    for path in pictures.glob('*'):
       if path.suffix == '.png':
         # Lines need only a few colors, which reduces the size to a quarter.
         picture = Image.open(path).convert('RGB').quantize(_NUM_COLORS)
@@ -86,7 +87,7 @@ def lasting(dataset: dataset_lib.Dataset) -> dataset_lib.Dataset:
 def rendered_readme(readme: str) -> str:
   """Returns the README with updated claims."""
   scale, dataset = scales.get(_SCALE), dataset_lib.read(FOLDER / _SCALE)
-  verdicts = claims.evaluate(dataset, scale.suites)
+  verdicts = claims.evaluate(results.Results(dataset, scale.suites))
   runs = report.runs_table(dataset.runs)
   about = planning.pretraining(scale)
   text = f'{runs}\n{about}\n\n{claims.verdict_table(verdicts)}'

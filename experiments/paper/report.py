@@ -14,6 +14,7 @@ from experiments.paper import (
   figures,
   hyperparameters,
   planning,
+  results,
   scales,
   table_formats,
   tables,
@@ -38,8 +39,7 @@ class Rendered(NamedTuple):
 
 def render(
   artifact_id: str,
-  dataset: dataset_lib.Dataset,
-  suites: artifacts.Suites,
+  found: results.Results,
   folder: pathlib.Path,
   formats: Sequence[str] = FORMATS,
 ) -> Rendered:
@@ -49,8 +49,7 @@ def render(
 
   Args:
     artifact_id: the id of the artifact.
-    dataset: the results of one scale.
-    suites: the scale's environments by suite.
+    found: the results of one scale.
     folder: the output directory.
     formats: the requested formats, a subset of `FORMATS`.
 
@@ -58,22 +57,20 @@ def render(
     ValueError: if the artifact is unknown or cannot be made from the dataset.
   """
   path = folder / artifact_id
-  title = artifacts.find(artifact_id).title
-  if artifact_id == 'fig7':
+  artifact = artifacts.find(artifact_id)
+  if artifact.is_figure:
+    figure = figures.make(artifact, found)
+    return _figure(artifact, path, figure, formats)
+  if artifact.kind == 'drawing':
     csv_text, text = hyperparameters.network_texts()
-    paths = _written(path, {'csv': csv_text, 'txt': f'{text}\n'})
-    return Rendered(paths, f'## {artifact_id}: {title}\n\n```\n{text}\n```\n')
-  if artifact_id in figures.FIGURES:
-    figure = figures.make(artifact_id, dataset, suites)
-    wanted = [one for one in formats if one in panels.FORMATS]
-    return _figure(path, title, figure, wanted)
-  table = tables.make(artifact_id, dataset, suites)
-  texts = {
-    one: table_formats.render(table, one)
-    for one in formats
-    if one in table_formats.FORMATS
-  }
-  return Rendered(_written(path, texts), table_formats.render(table, 'md'))
+    texts = {'csv': csv_text, 'txt': f'{text}\n'}
+    section = table_formats.section(artifact, [f'```\n{text}\n```'])
+  else:
+    table = tables.make(artifact, found)
+    known = table_formats.FORMATS
+    texts = {one: known[one](table) for one in formats if one in known}
+    section = known['md'](table)
+  return Rendered(_written(path, texts), section)
 
 
 def _written(
@@ -86,19 +83,22 @@ def _written(
 
 
 def _figure(
-  path: pathlib.Path, title: str, figure: figures.Figure, formats: Sequence[str]
+  artifact: artifacts.Artifact,
+  path: pathlib.Path,
+  figure: figures.Figure,
+  formats: Sequence[str],
 ) -> Rendered:
   missing = diagnosis.sentences(figure.problems, _MOST_NAMES)
   caption = '\n'.join([figure.caption, *missing, ''])
   paths = _written(path, {'txt': caption})
-  picture = ''
+  blocks = [figure.caption]
+  formats = [one for one in formats if one in panels.FORMATS]
   if figures.draw(path, figure, formats) is not None:
     paths = (*(path.with_suffix(f'.{one}') for one in formats), *paths)
     if 'png' in formats:
-      picture = f'![{title}]({path.parent.name}/{path.name}.png)\n\n'
-  listed = ''.join(f'- {one}\n' for one in missing)
-  text = f'{picture}{figure.caption}\n' + (f'\n{listed}' if listed else '')
-  return Rendered(paths, f'## {figure.id}: {title}\n\n{text}')
+      picture = f'{path.parent.name}/{path.name}.png'
+      blocks.insert(0, f'![{artifact.title}]({picture})')
+  return Rendered(paths, table_formats.section(artifact, blocks, missing))
 
 
 def joined(

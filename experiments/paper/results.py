@@ -1,7 +1,8 @@
 """Looks up results by arm and environment and reports missing data."""
 
 import collections
-from typing import Callable, Iterable, NamedTuple, Sequence
+import math
+from typing import Any, Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
@@ -21,6 +22,9 @@ EARLY = (0.02, 0.1)
 Reading = Callable[['Results', dataset_lib.RunRow], float | None]
 
 
+_NO_FRAMES = np.zeros(0)
+
+
 class ArmResults(NamedTuple):
   """The results of one arm in the environments of a suite.
 
@@ -38,7 +42,7 @@ class ArmResults(NamedTuple):
   envs: tuple[str, ...]
   runs: tuple[dataset_lib.RunRow, ...]
   problems: tuple[diagnosis.Problem, ...]
-  frames: np.ndarray = np.zeros(0)
+  frames: np.ndarray = _NO_FRAMES
 
   @property
   def seeds(self) -> int:
@@ -46,21 +50,35 @@ class ArmResults(NamedTuple):
 
 
 class Results:
-  """An index of a dataset."""
+  """An index of a dataset.
 
-  def __init__(self, dataset: dataset_lib.Dataset):
-    self._runs: dict[tuple[str, str, str], list[dataset_lib.RunRow]] = (
-      collections.defaultdict(list)
-    )
-    for run in dataset.runs:
+  Attributes:
+    dataset: the dataset.
+    suites: the environments of each suite at the dataset's scale.
+  """
+
+  def __init__(
+    self,
+    dataset: dataset_lib.Dataset,
+    suites: artifacts.Suites = artifacts.PAPER_SUITES,
+    zero_shot: str = 'zero_shot',
+  ):
+    """Initializes the index.
+
+    Args:
+      dataset: the dataset.
+      suites: the environments of each suite at the dataset's scale.
+      zero_shot: the stage of the runs of arms that do not learn the task.
+    """
+    self.dataset = dataset
+    self.suites = suites
+    self._zero_shot = zero_shot
+    self._runs = collections.defaultdict[Any, list[dataset_lib.RunRow]](list)
+    for run in sorted(dataset.runs, key=lambda run: run.budget_steps):
       self._runs[run.stage, run.arm, run.env].append(run)
-    self._scores: dict[tuple[str, str], list[dataset_lib.Score]] = (
-      collections.defaultdict(list)
-    )
-    for score in dataset.scores:
+    self._scores = collections.defaultdict[Any, list[dataset_lib.Score]](list)
+    for score in sorted(dataset.scores, key=lambda score: score.actor_steps):
       self._scores[score.run_id, score.source].append(score)
-    for scores in self._scores.values():
-      scores.sort(key=lambda score: score.actor_steps)
 
   def scores(
     self, run: dataset_lib.RunRow, source: str
@@ -80,20 +98,21 @@ class Results:
         the maximum, because only one figure shows other budgets.
     """
     if pretraining_steps is None:
-      pretraining_steps = max(self.budgets(arm, env), default=0)
+      pretraining_steps = max(self.budgets(arm, [env]), default=0)
     by_seed = {
       run.seed: run
-      for run in sorted(self._found(arm, env), key=lambda r: r.budget_steps)
+      for run in self._found(arm, env)
       if run.pretraining_steps == pretraining_steps
     }
     return [by_seed[seed] for seed in sorted(by_seed)]
 
-  def budgets(self, arm: str, env: str) -> list[int]:
+  def budgets(self, arm: str, envs: Sequence[str]) -> list[int]:
     """Returns the pre-training steps of an arm's runs in ascending order."""
-    return sorted({run.pretraining_steps for run in self._found(arm, env)})
+    found = (run for env in envs for run in self._found(arm, env))
+    return sorted({run.pretraining_steps for run in found})
 
   def _found(self, arm: str, env: str) -> list[dataset_lib.RunRow]:
-    stage = 'zero_shot' if arm in artifacts.ZERO_SHOT else 'transfer'
+    stage = self._zero_shot if arm in artifacts.ZERO_SHOT else 'transfer'
     return self._runs.get((stage, arm, env), [])
 
   def sample(
@@ -117,33 +136,28 @@ class Results:
       for run in self.runs_of(arm, env, pretraining_steps)
     }
     found = {run: value for run, value in read.items() if value is not None}
-    by_env, few = balanced(arm, found)
-    problems = (
-      *not_run(arm, envs, read),
-      *(
-        diagnosis.of_run(run, 'No evaluation near the required step')
-        for run in read
-        if run not in found
-      ),
-    )
-    values = np.array([[found[run] for run in by_env[env]] for env in by_env])
-    return ArmResults(
-      values.reshape(len(by_env), -1).T if by_env else np.zeros((0, 0)),
-      tuple(by_env),
-      tuple(run for runs in by_env.values() for run in runs),
-      (*problems, *few),
+    missing = [
+      diagnosis.of_run(run, 'No evaluation near the required step')
+      for run in read
+      if run not in found
+    ]
+    runs, few = balanced(arm, found)
+    return combined(
+      runs,
+      np.array([found[run] for run in runs]),
+      [*not_run(arm, envs, read), *missing, *few],
     )
 
 
 def balanced(
   arm: str, runs: Iterable[dataset_lib.RunRow]
-) -> tuple[dict[str, list[dataset_lib.RunRow]], list[diagnosis.Problem]]:
+) -> tuple[list[dataset_lib.RunRow], list[diagnosis.Problem]]:
   """Selects equally many runs of an arm for each environment.
 
   Returns:
     The runs by environment, and the environments that limit their number.
   """
-  by_env: dict[str, list[dataset_lib.RunRow]] = collections.defaultdict(list)
+  by_env = collections.defaultdict[str, list[dataset_lib.RunRow]](list)
   for run in runs:
     by_env[run.env].append(run)
   counts = {env: len(found) for env, found in by_env.items()}
@@ -157,7 +171,7 @@ def balanced(
     for env, count in counts.items()
     if count == seeds < max(counts.values())
   ]
-  return {env: found[:seeds] for env, found in by_env.items()}, problems
+  return [run for found in by_env.values() for run in found[:seeds]], problems
 
 
 def not_run(
@@ -169,41 +183,60 @@ def not_run(
   return [diagnosis.Problem(what, env) for env in envs if env not in some]
 
 
-def at(share: float) -> Reading:
+def combined(
+  runs: Sequence[dataset_lib.RunRow],
+  values: np.ndarray,
+  problems: Iterable[diagnosis.Problem],
+  frames: np.ndarray = _NO_FRAMES,
+) -> ArmResults:
+  """Combines balanced runs with their values [runs] or [runs, N]."""
+  envs = tuple(dict.fromkeys(run.env for run in runs))
+  seeds = len(runs) // max(len(envs), 1)
+  values = values.reshape(len(envs), seeds, *values.shape[1:])
+  return ArmResults(
+    values.swapaxes(0, 1), envs, tuple(runs), tuple(problems), frames
+  )
+
+
+def at(share: float, is_normalized: bool = False) -> Reading:
   """Returns a function that reads the return at a share of the budget.
 
   For the full budget, the function reads the evaluation after training. If
   there is none, and for other shares, the function reads the nearest evaluation
   during training.
+
+  Args:
+    share: the share; NaN for the mean over the early part of training.
+    is_normalized: whether to normalize the return.
   """
 
   def read(results: Results, run: dataset_lib.RunRow) -> float | None:
-    after = results.scores(run, dataset_lib.FINAL)
-    if share == 1 and after:
-      return after[-1].return_mean
-    steps = share * run.budget_steps
-    near = min(
-      results.scores(run, dataset_lib.EVALUATOR),
-      key=lambda score: abs(score.actor_steps - steps),
-      default=None,
-    )
-    if near is None or abs(near.actor_steps - steps) > NEAR * run.budget_steps:
-      return None
-    return near.return_mean
-
-  return read
-
-
-def normalized(reading: Reading) -> Reading:
-  """Returns a reading whose result is normalized."""
-
-  def read(results: Results, run: dataset_lib.RunRow) -> float | None:
-    value = reading(results, run)
-    if value is None:
-      return None
+    if math.isnan(share):
+      value = early_area(results, run)
+    else:
+      value = _return_at(share, results, run)
+    if value is None or not is_normalized:
+      return value
     return float(small_scores.normalize(run.env, value))
 
   return read
+
+
+def _return_at(
+  share: float, results: Results, run: dataset_lib.RunRow
+) -> float | None:
+  after = results.scores(run, dataset_lib.FINAL)
+  if share == 1 and after:
+    return after[-1].return_mean
+  steps = share * run.budget_steps
+  near = min(
+    results.scores(run, dataset_lib.EVALUATOR),
+    key=lambda score: abs(score.actor_steps - steps),
+    default=None,
+  )
+  if near is None or abs(near.actor_steps - steps) > NEAR * run.budget_steps:
+    return None
+  return near.return_mean
 
 
 def early_area(results: Results, run: dataset_lib.RunRow) -> float | None:

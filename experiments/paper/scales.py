@@ -13,11 +13,10 @@ and so is opening the door, like destroying walls in Hero.
 
 import json
 import re
-from typing import Any, Iterator, Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from experiments import arguments
-from experiments.paper import data_files
-from experiments.paper.artifacts import PAPER_SUITES, Suites
+from experiments.paper.artifacts import DATA, PAPER_SUITES, Suites
 
 SHARED, PER_SEED = 'shared', 'per_seed'
 # Explains which pre-trained policy each seed transfers.
@@ -61,11 +60,11 @@ class Scale(NamedTuple):
   name: str
   purpose: str
   suites: Suites
-  seeds: tuple[int, ...]
+  seeds: Sequence[int]
   pretraining: str
   pretraining_steps: int
   transfer_steps: int
-  snapshots: tuple[int, ...]
+  snapshots: Sequence[int]
   final_episodes: int
   settings: Mapping[str, Any]
   pretraining_settings: Mapping[str, Any]
@@ -106,15 +105,10 @@ def _is_atari(env: str) -> bool:
   return re.fullmatch('[a-z0-9_]+(:.*)?', env) is not None
 
 
-def _read() -> Iterator[Scale]:
-  content = json.loads((data_files.FOLDER / 'scales.json').read_text())
-  for name, fields in content.items():
-    own = {suite: tuple(envs) for suite, envs in fields.pop('suites').items()}
-    fields['suites'] = {**PAPER_SUITES, **own}
-    for key in ('seeds', 'snapshots'):
-      fields[key] = tuple(fields[key])
-    yield Scale(name, **fields)
-
-
-SCALES: Mapping[str, Scale] = {scale.name: scale for scale in _read()}
+SCALES: Mapping[str, Scale] = {
+  name: Scale(
+    name, **{**fields, 'suites': {**PAPER_SUITES, **fields['suites']}}
+  )
+  for name, fields in json.loads((DATA / 'scales.json').read_text()).items()
+}
 SMOKE, LAPTOP, GPU, PAPER = SCALES.values()

@@ -30,9 +30,9 @@ from bt_acme.environments import minigrid, naming
 from bt_acme.evaluation import human_normalized_scores as atari
 from bt_acme.evaluation import tables
 from experiments.harness import dataset
-from experiments.paper import data_files
+from experiments.paper import artifacts
 
-PATH = data_files.FOLDER / 'small_scores.csv'
+PATH = artifacts.DATA / 'small_scores.csv'
 EPISODES = 1_000
 
 _LEFT, _RIGHT, _FORWARD, _TOGGLE = 0, 1, 2, 5  # MiniGrid's actions.

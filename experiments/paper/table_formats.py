@@ -1,9 +1,10 @@
 """Renders tables of results as Markdown, CSV and LaTeX."""
 
 import math
-from typing import Callable, Iterator, Mapping, NamedTuple
+from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from bt_acme.evaluation import tables
+from experiments.paper import artifacts
 
 _NAN = float('nan')
 _PLUS_MINUS = '±'
@@ -66,8 +67,7 @@ class PaperTable(NamedTuple):
   """A table to render.
 
   Attributes:
-    id: the id of the artifact.
-    title: the title of the table.
+    artifact: the artifact.
     corner: the title of the first column.
     columns: the titles of the other columns.
     rows: the rows.
@@ -75,8 +75,7 @@ class PaperTable(NamedTuple):
     notes: irregularities in the paper and missing data.
   """
 
-  id: str
-  title: str
+  artifact: artifacts.Artifact
   corner: str
   columns: tuple[str, ...]
   rows: tuple[TableRow, ...]
@@ -89,23 +88,6 @@ class PaperTable(NamedTuple):
     yield [self.corner, *self.columns]
     for row in self.rows:
       yield [row.title, *map(_shown, row.cells)]
-
-
-def render(table: PaperTable, file_format: str) -> str:
-  """Renders a table.
-
-  Args:
-    table: the table.
-    file_format: `md`, `csv` or `tex`.
-
-  Raises:
-    ValueError: if the format is unknown.
-  """
-  if file_format not in FORMATS:
-    raise ValueError(
-      f'format={file_format!r} is unknown. Choose one of {", ".join(FORMATS)}.'
-    )
-  return FORMATS[file_format](table)
 
 
 def ours(cell: Cell) -> str:
@@ -132,13 +114,19 @@ def _shown(cell: Cell) -> str:
   return f'{ours(cell)}; {paper(cell)}' if cell.paper else ours(cell)
 
 
+def section(
+  artifact: artifacts.Artifact, blocks: Sequence[str], notes: Sequence[str] = ()
+) -> str:
+  """Formats a section of a report as Markdown."""
+  listed = ''.join(f'- {note}\n' for note in notes)
+  text = '\n\n'.join([f'## {artifact.id}: {artifact.title}', *blocks])
+  return f'{text}\n' + (f'\n{listed}' if listed else '')
+
+
 def _markdown(table: PaperTable) -> str:
   header, *rows = table.lines
-  notes = ''.join(f'- {note}\n' for note in table.notes)
-  return (
-    f'## {table.id}: {table.title}\n\n{tables.markdown(header, rows)}\n\n'
-    f'{table.caption}\n' + (f'\n{notes}' if notes else '')
-  )
+  blocks = [tables.markdown(header, rows), table.caption]
+  return section(table.artifact, blocks, table.notes)
 
 
 def _csv(table: PaperTable) -> str:
@@ -146,7 +134,7 @@ def _csv(table: PaperTable) -> str:
   return tables.csv_text(
     [
       {
-        'artifact': table.id,
+        'artifact': table.artifact.id,
         'row': row.title,
         'column': column,
         'ours': cell.text or cell.value,
@@ -166,7 +154,7 @@ def _latex(table: PaperTable) -> str:
   header, *rows = (
     ' & '.join(map(_escaped, line)) + r' \\' for line in table.lines
   )
-  caption = ' '.join([f'{table.title}. {table.caption}', *table.notes])
+  caption = ' '.join([f'{table.artifact.title}. {table.caption}', *table.notes])
   lines = [
     r'\begin{table}',
     r'\centering',
@@ -174,7 +162,7 @@ def _latex(table: PaperTable) -> str:
     *(r'\hline', header, r'\hline', *rows, r'\hline'),
     r'\end{tabular}',
     rf'\caption{{{_escaped(caption)}}}',
-    rf'\label{{tab:{table.id}}}',
+    rf'\label{{tab:{table.artifact.id}}}',
     r'\end{table}',
   ]
   return '\n'.join(lines) + '\n'

@@ -1,9 +1,10 @@
 """Computes the paper's tables from a dataset.
 
-For example, `make('table3', dataset, suites)`. With the paper's own scores of
-games (`published.data`), the result matches the paper to the digit.
+With the paper's own scores of games (`published.data`), the result matches the
+paper to the digit.
 """
 
+import math
 from typing import Mapping, NamedTuple, Sequence
 
 import numpy as np
@@ -32,40 +33,21 @@ _SUITE_TITLES: Mapping[str, str] = {
 _PAPER_SCALES = ('paper', 'published')
 
 
-def make(
-  artifact_id: str,
-  dataset: dataset_lib.Dataset,
-  suites: artifacts.Suites = artifacts.PAPER_SUITES,
-) -> PaperTable:
-  """Computes a table; cells without data are marked as missing.
-
-  Args:
-    artifact_id: `table1` to `table10`.
-    dataset: the results.
-    suites: the environments of each suite at the dataset's scale.
-
-  Raises:
-    ValueError: if the table is unknown.
-  """
-  artifact = artifacts.find(artifact_id)
+def make(artifact: artifacts.Artifact, found: results.Results) -> PaperTable:
+  """Computes a table; cells without data are marked as missing."""
   if artifact.kind == 'settings':
     return hyperparameters.table(artifact)
-  if artifact.kind not in ('suites', 'scores'):
-    raise ValueError(
-      f'artifact={artifact_id!r} is a figure. Choose a table, table1 to '
-      'table10.'
-    )
   if artifact.kind == 'suites':
     corner, columns, numbers = _by_algorithm(artifact)
   else:
-    corner, columns, numbers = _by_environment(artifact, suites)
-  cells = _Cells(artifact, results.Results(dataset), suites)
+    corner, columns, numbers = _by_environment(artifact, found.suites)
+  cells = _Cells(artifact, found)
   rows = tuple(
     TableRow(title, tuple(map(cells.make, row))) for title, row in numbers
   )
   return PaperTable(
-    *(artifact.id, artifact.title, corner, columns, rows),
-    captions.of_table(artifact, cells.used, rows, suites),
+    *(artifact, corner, columns, rows),
+    captions.of_table(artifact, cells.used, rows, found.suites),
     (*artifact.notes, *diagnosis.sentences(cells.problems)),
   )
 
@@ -97,16 +79,21 @@ def _by_algorithm(artifact: artifacts.Artifact) -> _Layout:
   """
   titles = {}
   for number in published.numbers(artifact.id):
-    if number.arm not in artifacts.TITLES:
+    if number.arm not in artifacts.ARMS:
       at = f', {number.frames // 4:,} interactions' if number.frames else ''
       share = number.frames / artifacts.PAPER_TRANSFER_FRAMES
       titles[number.arm, share] = number.arm + at
   for share in artifact.points:
     several = len(artifact.points) > 1
     at = f', {100 * share:.0f}% of the budget' if several else ''
-    titles.update({(a, share): artifacts.TITLES[a] + at for a in artifact.arms})
+    titles.update(
+      {(a, share): artifacts.ARMS[a].title + at for a in artifact.arms}
+    )
   columns = {
-    (suite, metric): f'{_SUITE_TITLES[suite]}: {effects.METRICS[metric].title}'
+    (
+      suite,
+      metric,
+    ): f'{_SUITE_TITLES[suite]}: {effects.STATISTICS[metric].title}'
     for suite in artifact.suites
     for metric in artifact.metrics
   }
@@ -124,29 +111,23 @@ def _by_environment(
   (suite,) = artifact.suites
   titles = {(env, 'score'): env for env in suites.get(suite, ())}
   for metric in artifact.metrics[1:]:
-    titles[suite, metric] = f'{effects.METRICS[metric].title}, normalized'
+    titles[suite, metric] = f'{effects.STATISTICS[metric].title}, normalized'
   rows = [
     (title, [_Number(arm, *row) for arm in artifact.arms])
     for row, title in titles.items()
   ]
-  columns = tuple(artifacts.TITLES[arm] for arm in artifact.arms)
+  columns = tuple(artifacts.ARMS[arm].title for arm in artifact.arms)
   return 'environment', columns, rows
 
 
 class _Cells:
   """Computes the cells of one table and collects the underlying samples."""
 
-  def __init__(
-    self,
-    artifact: artifacts.Artifact,
-    indexed: results.Results,
-    suites: artifacts.Suites,
-  ):
-    self._results = indexed
-    self._suites = suites
+  def __init__(self, artifact: artifacts.Artifact, found: results.Results):
+    self._results = found
     self._samples: dict[_Number, results.ArmResults] = {}
     self._paper = published.numbers(artifact.id)
-    here, paper = suites.get('tasks', ()), artifacts.PAPER_SUITES['tasks']
+    here, paper = found.suites.get('tasks', ()), artifacts.PAPER_SUITES['tasks']
     self._stands_for: Mapping[str, str] = {}
     if artifact.suites == ('tasks',) and len(here) == len(paper):
       self._stands_for = dict(zip(here, paper, strict=True))
@@ -170,7 +151,7 @@ class _Cells:
     frames = artifacts.paper_frames(number.arm, number.share)
     paper = self._of_paper(number._replace(place=place), frames)
     cell = Cell()
-    if number.arm in artifacts.TITLES:
+    if number.arm in artifacts.ARMS:
       paper_envs = artifacts.PAPER_SUITES.get(place, (place,))
       cell = self._ours(number, paper_envs, paper.frames if paper else frames)
     if paper is None:
@@ -195,37 +176,31 @@ class _Cells:
     self, number: _Number, paper_envs: Sequence[str], frames: float
   ) -> Cell:
     is_score = number.metric == 'score'
-    envs = (number.place,) if is_score else self._suites.get(number.place, ())
+    suites = self._results.suites
+    envs = (number.place,) if is_score else suites.get(number.place, ())
     if not envs:
       return Cell(note='unknown environments')
-    sample = self._sample(number, envs)
-    cell = Cell(note=' '.join(diagnosis.sentences(sample.problems)))
+    # All summaries of a suite share a sample.
+    key = number._replace(metric='')
+    if key not in self._samples:
+      reading = results.at(number.share, is_normalized=not is_score)
+      self._samples[key] = self._results.sample(number.arm, envs, reading)
+    sample = self._samples[key]
+    note = ' '.join(diagnosis.sentences(sample.problems))
     if not sample.envs:
-      return cell
-    statistic = effects.METRICS['mean' if is_score else number.metric].statistic
-    value, low, high = intervals.bootstrap(statistic, sample.values)
-    if is_score and sample.seeds > 1:
-      cell = cell._replace(spread=float(np.std(sample.values)))
-    return cell._replace(
-      value=value,
-      low=low,
-      high=high,
+      return Cell(note=note)
+    statistic = effects.METRICS['mean' if is_score else number.metric]
+    has_spread = is_score and sample.seeds > 1
+    return Cell(
+      *intervals.bootstrap(statistic, sample.values),
+      spread=float(np.std(sample.values)) if has_spread else math.nan,
       seeds=sample.seeds,
       games=len(sample.envs),
       decimals=0 if number.metric.startswith('num_') else 2,
       comparable=set(sample.envs) == set(paper_envs)
       and all(_is_comparable(r, number.share, frames) for r in sample.runs),
+      note=note,
     )
-
-  def _sample(self, number: _Number, envs: Sequence[str]) -> results.ArmResults:
-    """Reads an arm's sample, which all summaries of a suite share."""
-    reading = results.at(number.share)
-    if number.metric != 'score':
-      reading = results.normalized(reading)
-    key = number._replace(metric='')
-    if key not in self._samples:
-      self._samples[key] = self._results.sample(number.arm, envs, reading)
-    return self._samples[key]
 
 
 def _is_comparable(

@@ -53,8 +53,8 @@ _PRINTED = {
 
 
 def _verdict(claim_id, dataset, suites=artifacts.PAPER_SUITES):
-  indexed = results.Results(dataset)
-  return claims.verdict_on(_BY_ID[claim_id], indexed, suites)
+  found = results.Results(dataset, suites)
+  return claims.verdict_on(_BY_ID[claim_id], found)
 
 
 def test_there_are_22_claims():
@@ -88,7 +88,7 @@ def test_some_effects_follow_only_from_the_papers_summaries():
 
 
 def test_without_runs_no_claim_was_run():
-  verdicts = claims.evaluate(fake.NOTHING, {})
+  verdicts = claims.evaluate(results.Results(fake.NOTHING, {}))
   assert {verdict.verdict for verdict in verdicts} == {claims.NOT_RUN}
 
 
@@ -134,7 +134,7 @@ def test_a_claim_is_supported_once_all_its_effects_are_above_0():
       scores += fake.curve(runs[-1], [0.0] + 5 * [value + seed / 100])
   data = fake.data(runs, scores)
   assert _verdict('C5', data, SUITES).verdict == claims.SUPPORTED
-  counts = claims.counts(claims.evaluate(data, SUITES))
+  counts = claims.counts(claims.evaluate(results.Results(data, SUITES)))
   assert sum(counts.values()) == 22 and counts[claims.SUPPORTED] >= 1
 
 
@@ -252,7 +252,7 @@ def test_the_extra_action_peaks_in_the_first_third(reading, shares, expected):
 
 
 def test_a_share_of_environments_counts_means_over_seeds():
-  share_won = effects.STATISTICS['share_won'].compute
+  share_won = effects.COMPUTE['share_won']
   ours = np.array([[1.0, 0.0, 3.0], [1.0, 4.0, 3.0]])
   others = np.array([[2.0, 1.0, 3.0], [1.0, 1.0, 3.0]])
   # Only the second environment is won; the third is a tie.
@@ -262,12 +262,12 @@ def test_a_share_of_environments_counts_means_over_seeds():
 def test_environments_in_which_an_arm_does_not_beat_random_are_counted():
   (effect, _) = _BY_ID['C16'].effects
   runs = np.array([[-1.0, 5.0, 0.0], [0.5, 5.0, 0.0]])
-  assert effects.STATISTICS[effect.statistic].compute(runs) == 2
+  assert effects.COMPUTE[effect.statistic](runs) == 2
 
 
 def test_the_report_has_verdicts_effects_and_missing_data():
   data = _hard([0.5, 0.6, 0.7], [0.0, 0.1, 0.0], [0.2, 0.3, 0.3])
-  verdicts = claims.evaluate(data, SUITES)
+  verdicts = claims.evaluate(results.Results(data, SUITES))
   text = claims.markdown(verdicts)
   assert '| C5 | open (1 of 2 effects; as claimed) | In hard' in text
   (row,) = [line for line in text.splitlines() if '| C5 | median' in line]

@@ -4,6 +4,7 @@ import numpy as np
 
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import diagnosis
+from experiments.paper import small_scores
 from tests.experiments.paper import fake_results as fake
 
 
@@ -29,7 +30,7 @@ def test_excess_seeds_are_ignored_and_reported():
   figure = fake.figure('fig3', fake.curves(values))
   expected = np.median(
     [
-      np.mean(fake.tenth(env, values['r2d2', env][:2]), axis=0)
+      np.mean(small_scores.normalize(env, values['r2d2', env][:2]), axis=0)
       for env in (fake.NEAR, fake.FAR)
     ],
     axis=0,
@@ -76,7 +77,8 @@ def test_medians_ignore_a_run_that_has_just_started():
   full, _ = figure.panels
   assert full.title == 'full: 1 of 2 environments'
   np.testing.assert_allclose(
-    full.lines[0].values, fake.tenth(fake.FAR, values['r2d2', fake.FAR][0])
+    full.lines[0].values,
+    small_scores.normalize(fake.FAR, values['r2d2', fake.FAR][0]),
   )
   # If no run is done, all runs count up to their last common evaluation.
   both = (started, far._replace(status=dataset_lib.RUNNING))

@@ -21,10 +21,6 @@ def _specs(scale_name):
   return declarations.declared(_ALL, scales.get(scale_name))
 
 
-def _names(scale):
-  return scale.name
-
-
 @pytest.fixture(name='parse', scope='module')
 def make_parse():
   """Returns a function that parses flags like a script but starts nothing."""
@@ -56,7 +52,7 @@ def make_parse():
     yield parse
 
 
-@pytest.mark.parametrize('scale', _SCALES, ids=_names)
+@pytest.mark.parametrize('scale', _SCALES, ids=list(scales.SCALES))
 def test_scripts_accept_all_commands(parse, scale):
   specs = [spec for spec in _specs(scale.name) if spec.seed == 0]
   assert {spec.script for spec in specs} == {
@@ -72,7 +68,7 @@ def test_scripts_accept_all_commands(parse, scale):
       assert settings.run.env == spec.env
 
 
-@pytest.mark.parametrize('scale', _SCALES, ids=_names)
+@pytest.mark.parametrize('scale', _SCALES, ids=list(scales.SCALES))
 def test_action_repeats_ignore_settings_of_exported_behaviors(parse, scale):
   default = config.TransferConfig()
   spec = next(spec for spec in _specs(scale.name) if spec.arm == 'ez')
@@ -81,14 +77,14 @@ def test_action_repeats_ignore_settings_of_exported_behaviors(parse, scale):
   assert transfer.behavior_epsilon == default.behavior_epsilon
 
 
-@pytest.mark.parametrize('scale', _SCALES, ids=_names)
+@pytest.mark.parametrize('scale', _SCALES, ids=list(scales.SCALES))
 def test_all_environments_exist(scale):
   for env in scale.envs:
     environments.validate(env)
     environments.validate(scales.pretraining_env(env))
 
 
-@pytest.mark.parametrize('scale', _SCALES, ids=_names)
+@pytest.mark.parametrize('scale', _SCALES, ids=list(scales.SCALES))
 def test_ids_are_unique_and_dependencies_come_first(scale):
   specs = _specs(scale.name)
   counts = collections.Counter(spec.id for spec in specs)
@@ -125,7 +121,9 @@ def test_the_papers_runs():
     ('fig5', ['table10']),
   ],
 )
-@pytest.mark.parametrize('scale', (scales.SMOKE, scales.GPU), ids=_names)
+@pytest.mark.parametrize(
+  'scale', (scales.SMOKE, scales.GPU), ids=['smoke', 'gpu']
+)
 def test_artifacts_share_runs(scale, one, others):
   mine = {spec.id for spec in declarations.declared([one], scale)}
   theirs = {spec.id for spec in declarations.declared(others, scale)}
@@ -134,7 +132,7 @@ def test_artifacts_share_runs(scale, one, others):
 
 def test_each_arm_is_declared_by_an_artifact():
   specs = _specs('smoke')
-  assert {spec.arm for spec in specs} == set(declarations.ARMS)
+  assert {spec.arm for spec in specs} == set(artifacts.ARMS)
 
 
 def test_pretraining_exports_the_required_policy_snapshots():

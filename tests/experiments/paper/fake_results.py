@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import artifacts, figures, small_scores
+from experiments.paper import artifacts, figures, results, small_scores, tables
 
 STEPS = 1_000
 FAR = 'MiniGrid-FourRooms-v0:fixed'
@@ -21,7 +21,8 @@ ALL_SUITES = {
     f'{env}{reward}' for env in (NEAR, FAR) for reward in ('', ':easy', ':hard')
   ),
 }
-LEARNING = [arm for arm in artifacts.TITLES if arm not in artifacts.ZERO_SHOT]
+LEARNING = [arm for arm in artifacts.ARMS if arm not in artifacts.ZERO_SHOT]
+FIGURES = [name for name, one in artifacts.ARTIFACTS.items() if one.is_figure]
 NOTHING = dataset_lib.Dataset((), ())
 
 
@@ -99,11 +100,6 @@ def joined(*datasets):
   )
 
 
-def tenth(env, returns):
-  """Normalizes returns differently for each environment."""
-  return 10 * np.asarray(returns) + (env == FAR)
-
-
 def curves(values, **fields):
   """Returns a dataset of curves, given by arm and environment for all seeds."""
   runs, scores = [], []
@@ -123,8 +119,15 @@ def random(arms, envs, seeds=3, points=5):
 
 
 def figure(figure_id, dataset, suites=ALL_SUITES):
-  """Makes a figure with test suites and a simple normalization."""
-  return figures.make(figure_id, dataset, suites, tenth)
+  """Makes a figure, by default with test suites."""
+  found = results.Results(dataset, suites)
+  return figures.make(artifacts.find(figure_id), found)
+
+
+def table(table_id, dataset, suites=artifacts.PAPER_SUITES):
+  """Makes a table, by default with the paper's suites."""
+  found = results.Results(dataset, suites)
+  return tables.make(artifacts.find(table_id), found)
 
 
 def random_curves(*arguments, **keywords):
@@ -134,5 +137,5 @@ def random_curves(*arguments, **keywords):
 
 def line(panel, arm):
   """Returns the line of an arm in a panel."""
-  (found,) = [x for x in panel.lines if x.label == artifacts.TITLES[arm]]
+  (found,) = [x for x in panel.lines if x.label == artifacts.ARMS[arm].title]
   return found

@@ -11,13 +11,7 @@ import pytest
 from experiments import launching
 from experiments.harness import dataset, driver
 from experiments.paper import __main__ as paper
-from experiments.paper import (
-  artifacts,
-  captions,
-  declarations,
-  folders,
-  scales,
-)
+from experiments.paper import artifacts, captions, declarations, folders, scales
 from tests.experiments.harness import fakes
 
 _ENV = 'MiniGrid-FourRooms-v0:fixed'

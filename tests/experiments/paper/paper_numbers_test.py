@@ -24,7 +24,7 @@ def test_numbers_have_known_arms_games_and_metrics(table):
     float(number.value)
     assert not number.spread or float(number.spread) >= 0
     assert bool(number.env) != bool(number.suite)
-    if number.arm in artifacts.TITLES:
+    if number.arm in artifacts.ARMS:
       assert number.arm in artifact.arms
     else:
       assert table == 'table2'
@@ -94,7 +94,7 @@ def test_all_artifacts_are_declared():
   ids = [f'table{i}' for i in range(1, 11)] + [f'fig{i}' for i in range(1, 12)]
   assert list(artifacts.ARTIFACTS) == ids
   for artifact in artifacts.ARTIFACTS.values():
-    assert set(artifact.arms) <= set(artifacts.TITLES)
+    assert set(artifact.arms) <= set(artifacts.ARMS)
     known = {*artifacts.PAPER_SUITES, 'atari_47'}
     assert set(artifact.suites) <= known
     named = {*effects.METRICS, 'score', 'greedy_extra_share'}

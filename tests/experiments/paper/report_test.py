@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import artifacts, claims, report, scales
+from experiments.paper import artifacts, claims, report, results, scales
 from tests.experiments.paper import fake_results as fake
 
 
@@ -16,12 +16,16 @@ def _data():
   return data._replace(runs=(*data.runs, failed))
 
 
+def _found():
+  return results.Results(_data(), fake.ALL_SUITES)
+
+
 def _joined(data, sections=()):
   return report.joined(
     scales.LAPTOP,
     data,
     ['python -m experiments.paper fig3 --scale=laptop'],
-    claims.evaluate(data, fake.ALL_SUITES),
+    claims.evaluate(results.Results(data, fake.ALL_SUITES)),
     sections,
   )
 
@@ -29,9 +33,7 @@ def _joined(data, sections=()):
 @pytest.mark.parametrize('artifact', artifacts.ARTIFACTS)
 def test_every_artifact_is_written_and_shown(artifact, tmp_path):
   folder = tmp_path / 'results'
-  rendered = report.render(
-    artifact, _data(), fake.ALL_SUITES, folder, ('md', 'csv')
-  )
+  rendered = report.render(artifact, _found(), folder, ('md', 'csv'))
   assert rendered.paths
   assert set(rendered.paths) == set(folder.iterdir())
   assert {path.stem for path in rendered.paths} == {artifact}
@@ -41,9 +43,7 @@ def test_every_artifact_is_written_and_shown(artifact, tmp_path):
 
 
 def test_a_report_links_to_a_picture_with_a_caption_file(tmp_path):
-  rendered = report.render(
-    'fig9', _data(), fake.ALL_SUITES, tmp_path / 'results', ('png',)
-  )
+  rendered = report.render('fig9', _found(), tmp_path / 'results', ('png',))
   assert '](results/fig9.png)' in rendered.markdown
   failed = f'Failed with exit code 3: {_data().runs[-1].run_id}.'
   assert f'- {failed}' in rendered.markdown
@@ -55,9 +55,7 @@ def test_a_report_links_to_a_picture_with_a_caption_file(tmp_path):
 
 
 def test_a_report_shows_a_table_for_any_format(tmp_path):
-  rendered = report.render(
-    'table3', _data(), fake.ALL_SUITES, tmp_path, ('csv',)
-  )
+  rendered = report.render('table3', _found(), tmp_path, ('csv',))
   assert [path.name for path in rendered.paths] == ['table3.csv']
   assert '| R2D2 + BT(NGU), 100% of the budget |' in rendered.markdown
 
@@ -75,12 +73,7 @@ def test_a_report_describes_its_runs():
 
 @pytest.mark.parametrize('data', [_data(), fake.NOTHING])
 def test_a_report_has_a_verdict_on_each_claim(data):
-  verdicts = (
-    claims.SUPPORTED,
-    claims.CONTRADICTED,
-    claims.OPEN,
-    claims.NOT_RUN,
-  )
+  verdicts = claims.counts(())
   rows = [line.split(' | ') for line in _joined(data).splitlines()]
   shown = [
     row[0]
