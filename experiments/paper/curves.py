@@ -5,7 +5,7 @@ take place at roughly the same steps; differing steps are interpolated. Over
 frames of pre-training, each point shows the final results of different runs.
 """
 
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -111,54 +111,59 @@ def read_by_pretraining(
     is_normalized: whether to normalize the returns.
   """
   reading = lookup.at(1.0, is_normalized)
-  budgets = results.budgets(arm, envs)
-  every = {n: results.sample(arm, envs, reading, n) for n in budgets}
+  every = in_shared_environments(
+    lambda steps, envs: results.sample(arm, envs, reading, steps),
+    results.budgets(arm, envs),
+    envs,
+  )
   problems = tuple(
     problem for one in every.values() for problem in one.problems
   )
-  some = {n: one for n, one in every.items() if one.envs}
-  shared = [e for e in envs if all(e in one.envs for one in some.values())]
-  if not shared or not some:
+  samples = {steps: one for steps, one in every.items() if one.envs}
+  if not samples:
     return lookup.ArmResults(np.zeros((0, 0, 0)), (), (), problems)
-  samples = {n: results.sample(arm, shared, reading, n) for n in some}
+  first, *_ = samples.values()
   seeds = min(one.seeds for one in samples.values())
-  runs = tuple(run for one in samples.values() for run in one.runs)
   return lookup.ArmResults(
     np.stack([one.values[:seeds] for one in samples.values()], axis=-1),
-    tuple(shared),
-    runs,
+    first.envs,
+    tuple(run for one in samples.values() for run in one.runs),
     problems,
-    np.array([n * runs[0].frames_per_step for n in samples], np.float64),
+    np.array(list(samples), np.float64) * first.runs[0].frames_per_step,
   )
 
 
 def in_shared_environments(
-  read_arm: Callable[[str, Sequence[str]], lookup.ArmResults],
-  arms: Sequence[str],
+  read: Callable[[Any, Sequence[str]], lookup.ArmResults],
+  keys: Sequence[Any],
   envs: Sequence[str],
-) -> dict[str, lookup.ArmResults]:
-  """Reads several arms in the same environments, as required for medians.
+  excluded: str = '',
+) -> dict[Any, lookup.ArmResults]:
+  """Reads several samples in the same environments, as required for medians.
 
-  An environment counts if all arms have it; arms without any environment are
-  ignored.
+  An environment counts if all samples have it; samples without any environment
+  are ignored.
 
   Args:
-    read_arm: reads an arm in the given environments.
-    arms: the arms.
+    read: reads a sample, given by its key, in the given environments.
+    keys: the keys, such as arms.
     envs: the environments.
+    excluded: the description of an environment that is excluded; empty to not
+      report it.
 
   Returns:
-    The curves by arm.
+    The samples by key.
   """
-  every = {arm: read_arm(arm, envs) for arm in arms}
-  some = [curves.envs for curves in every.values() if curves.envs]
+  every = {key: read(key, envs) for key in keys}
+  some = [one.envs for one in every.values() if one.envs]
   shared = [env for env in envs if all(env in one for one in some)]
-  what = 'Excluded from medians, because another arm has no runs on'
-  for arm, curves in every.items():
-    left_out = [
-      diagnosis.Problem(what, env) for env in curves.envs if env not in shared
+  for key, one in every.items():
+    left_out = [env for env in one.envs if env not in shared]
+    problems = [
+      diagnosis.Problem(excluded, env) for env in left_out if excluded
     ]
     if left_out:
-      problems = (*curves.problems, *left_out)
-      every[arm] = read_arm(arm, shared)._replace(problems=problems)
+      every[key] = read(key, shared)._replace(
+        problems=(*one.problems, *problems)
+      )
   return every

@@ -121,36 +121,27 @@ class Effect(NamedTuple):
   @property
   def name(self) -> str:
     """A description of the difference, for readers."""
-    where = self.suite
-    if self.indices:
-      where = f'{self.suite} {list(self.indices)}'
+    is_early = math.isnan(self.share)
     at = '' if self.share == 1 else f' at {100 * self.share:.0f}% of the budget'
     return STATISTICS[self.statistic].effect.format(
-      where=where,
-      at=' early in training' if self.is_early else at,
-      then='early' if self.is_early else 'at the end',
+      where=f'{self.suite} {list(self.indices) or ""}'.strip(),
+      at=' early in training' if is_early else at,
+      then='early' if is_early else 'at the end',
       arm=self.arms[0],
       others=' or '.join(self.arms[1:]),
       arms=' - '.join(self.arms),
     )
 
   @property
-  def is_early(self) -> bool:
-    return math.isnan(self.share)
-
-  @property
   def reading(self) -> results.Reading:
     """The function that returns the number that the effect needs of a run."""
-    is_normalized = STATISTICS[self.statistic].is_normalized
-    of_return = results.at(self.share, is_normalized)
+    of_return = results.at(self.share, STATISTICS[self.statistic].is_normalized)
     return _READINGS.get(self.statistic, of_return)
 
   def envs(self, suites: artifacts.Suites) -> list[str]:
     """Returns the existing environments of the effect at a scale."""
-    envs = list(suites.get(self.suite, ()))
-    if not self.indices:
-      return envs
-    return [envs[i] for i in self.indices if i < len(envs)]
+    envs = suites.get(self.suite, ())
+    return [envs[i] for i in self.indices or range(len(envs)) if i < len(envs)]
 
 
 EFFECTS = dataset.read_rows(artifacts.DATA / 'effects.csv', Effect)

@@ -33,6 +33,7 @@ _MEDIANS = (
   'Bands are 95% bootstrap intervals over seeds.',
 )
 _MEANS = ('Lines are means over seeds.', 'Bands span the range over seeds.')
+_EXCLUDED = 'Excluded from medians, because another arm has no runs on'
 _ONE_SEED = 'A single seed has no band.'
 
 # Published algorithms in figure 2, after 100k interactions.
@@ -209,7 +210,7 @@ class _Panels:
     else:
       read = curves.read_by_pretraining
     read = functools.partial(read, found, is_normalized=is_median)
-    return curves.in_shared_environments(read, arms, envs)
+    return curves.in_shared_environments(read, arms, envs, _EXCLUDED)
 
   def _ends(self, envs: Sequence[str]) -> dict[str, ArmResults]:
     """Reads the final results of arms that do not learn the task."""

@@ -21,11 +21,7 @@ from bt_acme.evaluation import tables
 from experiments.paper import artifacts
 from experiments.paper.table_formats import Cell, PaperTable, TableRow
 
-_AGENTS = {
-  'ngu': (agent.NGUConfig,),
-  'bt': (agent.BTConfig,),
-  'both': (agent.NGUConfig, agent.BTConfig),
-}
+_AGENTS = {'ngu': agent.NGUConfig, 'bt': agent.BTConfig}
 
 
 def table(artifact: artifacts.Artifact) -> PaperTable:
@@ -66,9 +62,9 @@ def _ours(row: Mapping[str, str]) -> list[Any]:
     known = settings.keys() & run_config.RunConfig.__dataclass_fields__
     run = run_config.RunConfig(**{name: settings[name] for name in known})
     return [getattr(run, setting)]
+  agents = (_AGENTS[name] for name in row['of'].split())
   values = [
-    {**names.defaults_of(c), **presets.get('paper', c)}[setting]
-    for c in _AGENTS[row['of']]
+    {**names.defaults_of(c), **presets.get('paper', c)}[setting] for c in agents
   ]
   return list(dict.fromkeys(values))
 

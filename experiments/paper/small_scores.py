@@ -164,8 +164,8 @@ def solve(environment: Any, bonuses: Mapping[str, Any]) -> Solution:
       f'No path of at most {inner.max_steps} steps leads to a goal. Choose an '
       'environment with a goal.'
     )
-  best = max(solutions, key=lambda solution: solution.value)
-  return best if best.value > 0 else Solution(0.0, ())
+  nothing = Solution(0.0, ())
+  return max([nothing, *solutions], key=lambda solution: solution.value)
 
 
 def _moves(grid: Any, state: _State) -> Iterator[tuple[int, _State]]:
@@ -251,12 +251,8 @@ def normalize(env: str, returns: Any) -> np.ndarray:
 def write(scores: Mapping[str, SmallScore]) -> None:
   """Writes `data/small_scores.csv`, sorted by environment."""
   rows = [
-    {
-      **score._asdict(),
-      'random': f'{score.random:.6f}',
-      'best': f'{score.best:.6f}',
-    }
-    for _, score in sorted(scores.items())
+    {**row._asdict(), 'random': f'{row.random:.6f}', 'best': f'{row.best:.6f}'}
+    for _, row in sorted(scores.items())
   ]
   files.write_text(PATH, _HEADER + tables.csv_text(rows))
 
