@@ -10,27 +10,19 @@ from bt_acme.config import run as run_config
 from bt_acme.environments import vector
 from bt_acme.runtime import actor_node, progress
 from bt_acme.runtime import coordinator as coordinator_lib
+from tests.acting import runs
 from tests.agents import fakes
 from tests.runtime import contexts
 
 
-class Counter:
-  """Sink that counts its transitions."""
-
-  def __init__(self):
-    self.count = 0
-
-  def add(self, transition):
-    self.count += 1
-
-  def end_episode(self, *final):
-    pass
+def counts(sinks):
+  return [len(sink.transitions) for sink in sinks]
 
 
 def make_pipeline(num_environments, group_size):
   """Makes a pipeline of fake environments; returns it with all sinks."""
   agent = fakes.make_agent('r2d2')
-  groups, sinks = [], [Counter() for _ in range(num_environments)]
+  groups, sinks = [], runs.recorders(num_environments)
   for first in range(0, num_environments, group_size):
     part = slice(first, first + group_size)
     actor = vector_actor.VectorActor(
@@ -70,7 +62,7 @@ def test_an_actor_counts_all_its_transitions(tmp_path, inference, monkeypatch):
   coordinator.close()
   counted = coordinator.get_counts()['actor_steps']
   assert budget <= counted < budget + num
-  assert sum(sink.count for sink in sinks) == counted
+  assert sum(counts(sinks)) == counted
 
 
 @pytest.mark.parametrize('group_size', [4, 2, 1])
@@ -78,13 +70,13 @@ def test_each_environment_acts_once_per_step(group_size):
   pipeline, sinks = make_pipeline(4, group_size)
   # Episodes have just started, so every environment acts.
   assert pipeline.prime() == 4 - group_size
-  assert [sink.count for sink in sinks] == [0] * 4
+  assert counts(sinks) == [0] * 4
   actor_steps, _ = pipeline.step()
   assert actor_steps == 4
-  assert [sink.count for sink in sinks] == [1] * 4
+  assert counts(sinks) == [1] * 4
   pipeline.drain()
   # Unfinished steps have been observed, too.
   ahead = [2 if i >= group_size else 1 for i in range(4)]
-  assert [sink.count for sink in sinks] == ahead
+  assert counts(sinks) == ahead
   assert pipeline.statistics() == {}
   pipeline.close()

@@ -1,16 +1,14 @@
 """Tests learned priorities of flights in the vectorized actor."""
 
-import dataclasses
 import json
 
-import jax
+import chex
 import numpy as np
 import pytest
 
-from bt_acme.acting import flight_priorities, vector_actor
+from bt_acme.acting import flight_priorities
 from bt_acme.core import types
-from bt_acme.environments import vector
-from tests.acting import runs, saving_test
+from tests.acting import runs
 from tests.agents import fakes
 from tests.reference import flight_priorities as reference
 
@@ -25,34 +23,26 @@ def make_agent():
 
 
 def _changed(agent, **settings):
-  transfer = dataclasses.replace(agent.config.transfer, **settings)
-  return dataclasses.replace(
-    agent, config=dataclasses.replace(agent.config, transfer=transfer)
-  )
+  return fakes.changed(agent, transfer=settings)
 
 
-def _play(agent, scores, *, turns=150, evaluation=False, learns=True):
+def _play(agent, scores, *, turns=150, **settings):
   """Returns the actor, its rows, and the sinks of its transitions."""
-  environment = vector.VectorEnvironment(
-    [fakes.MarkedEnvironment(i) for i in range(runs.N)]
-  )
-  sinks = [runs.Recorder() for _ in range(runs.N)]
-  actor = vector_actor.VectorActor(
+  settings = {'sinks': runs.recorders(), 'scores': scores, **settings}
+  actor, rows = runs.play(
     agent,
+    range(runs.N),
+    [fakes.variables_of(agent)] * 2,
     epsilons=[0.3] * runs.N,
     seed=2,
-    sinks=sinks,
-    evaluation=evaluation,
-    scores=scores,
+    turns=turns,
+    **settings,
   )
-  actor.update_variables(fakes.variables_of(agent))
-  if not learns:
-    actor.priorities.add = lambda episode: None
-  step, rows = environment.reset(), []
-  for _ in range(turns):
-    step = environment.step(actor.select_actions(step))
-    rows += actor.observe(step)
-  return actor, rows, sinks
+  return actor, rows, settings['sinks']
+
+
+def _stop_learning(actor):
+  actor.priorities.add = lambda episode: None
 
 
 def _episodes(sink):
@@ -118,7 +108,7 @@ def test_flights_draw_behaviors_with_their_priorities(agent, draws):
   scores = store.exchange(
     [(0, (1.0,)), (1, (-9.0,)), (2, (1.0,)), (3, (-8.0,))]
   )
-  actor, _, sinks = _play(agent, scores, turns=400, learns=False)
+  actor, _, sinks = _play(agent, scores, turns=400, prepare=_stop_learning)
   # The other two are almost two standard deviations below.
   np.testing.assert_allclose(
     actor.priorities.probabilities(), [0.5, 0, 0.5, 0], atol=0.005
@@ -176,28 +166,6 @@ def test_evaluations_and_actors_without_scores_do_not_learn(agent):
     assert rows == _play(fixed, None, turns=40, evaluation=evaluation)[1]
 
 
-def test_a_restored_actor_continues(agent):
-  def player(seed):
-    made = saving_test.Player(agent, fakes.variables_of(agent), seed=seed)
-    made.actor.priorities = flight_priorities.FlightPriorities(
-      agent, flight_priorities.new_scores(agent)
-    )
-    return made
-
-  one, other = player(0), player(9)
-  one.play(37)
-  state = one.state()
-  one.seen.clear()
-  one.play(40)
-  other.play(13)
-  other.restore(state)
-  other.seen.clear()
-  other.play(40)
-  saving_test.assert_same(one.seen, other.seen)
-  assert any(rows for _, rows in one.seen)
-  assert one.actor.priorities.take() == other.actor.priorities.take()
-
-
 def test_a_store_adds_the_episodes_of_all_groups(agent):
   store = flight_priorities.ScoreStore(agent)
   assert store.save() == []
@@ -217,9 +185,7 @@ def test_a_store_adds_the_episodes_of_all_groups(agent):
   again = flight_priorities.ScoreStore(agent)
   again.restore([])
   again.restore(saved)
-  jax.tree.map(
-    np.testing.assert_array_equal, again.exchange([]), store.exchange([])
-  )
+  chex.assert_trees_all_equal(again.exchange([]), store.exchange([]))
   with pytest.raises(ValueError, match='shapes'):
     smaller = _changed(agent, priority_window=3)
     flight_priorities.ScoreStore(smaller).restore(saved)

@@ -1,7 +1,5 @@
 """Tests that actors and learner agree on priorities with equal networks."""
 
-import dataclasses
-
 import pytest
 
 from bt_acme.core import types
@@ -9,15 +7,6 @@ from tests.acting import new_sequences, runs
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
-
-
-def changed(agent, **groups):
-  """Returns the agent with settings replaced, given by group."""
-  config = agent.config
-  for name, settings in groups.items():
-    group = dataclasses.replace(getattr(config, name), **settings)
-    config = dataclasses.replace(config, **{name: group})
-  return dataclasses.replace(agent, config=config)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +26,7 @@ def test_a_new_sequence_has_the_same_priority_as_in_the_learner(
   agents, kind, groups
 ):
   agent, (variables, _) = agents(kind)
-  agent = changed(agent, **groups)
+  agent = fakes.changed(agent, **groups)
   recorders = [
     new_sequences.Recorder(agent.config.replay) for _ in range(runs.N)
   ]

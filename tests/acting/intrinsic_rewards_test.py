@@ -1,12 +1,12 @@
 """Tests the rewards of actions, from the environments to the replay."""
 
-import dataclasses
+import itertools
 
+import chex
 import jax
 import numpy as np
 import pytest
 
-from bt_acme import config as config_lib
 from bt_acme.acting import transition as transition_lib
 from bt_acme.core import types
 from bt_acme.replay import sinks as adder
@@ -15,6 +15,19 @@ from tests.agents import fakes
 from tests.reference import intrinsic as reference
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
+
+
+def rnd_params(variables):
+  return {k: v for k, v in variables.intrinsic.items() if k.startswith('rnd')}
+
+
+def rewarded_observations(config, episodes, recorder):
+  """Returns the observations of each episode that are rewarded."""
+  shown = [[x.observation for x in episode] for episode in episodes]
+  if config.reward_observation == 'next':
+    for observations, final in zip(shown, recorder.ends, strict=True):
+      observations.append(final[0])
+  return shown
 
 
 def assert_rewards_match_reference(agent, variables, recorder):
@@ -28,11 +41,8 @@ def assert_rewards_match_reference(agent, variables, recorder):
     episodes[-1].append(transition)
   episodes = episodes[: len(recorder.ends)]
   assert len(episodes) > 3
-  shown = [[x.observation for x in episode] for episode in episodes]
-  if config.reward_observation == 'next':
-    for observations, final in zip(shown, recorder.ends, strict=True):
-      observations.append(final[0])
-  rnd = {k: v for k, v in variables.intrinsic.items() if k.startswith('rnd')}
+  shown = rewarded_observations(config, episodes, recorder)
+  rnd = rnd_params(variables)
   embed, error = (
     jax.jit(jax.vmap(f, in_axes=(None, 0)))
     for f in (agent.intrinsic.embed, agent.intrinsic.error)
@@ -68,7 +78,7 @@ def test_actions_are_rewarded_for_the_configured_observation(
 ):
   agent = agent_rewarded(reward_observation=observation, statistics_scope=scope)
   variables = fakes.variables_of(agent)
-  recorders = [runs.Recorder() for _ in range(2)]
+  recorders = runs.recorders(2)
   actor, _ = runs.play(agent, [0, 1], [variables] * 2, sinks=recorders)
   for recorder in recorders:
     assert_rewards_match_reference(agent, variables, recorder)
@@ -83,16 +93,13 @@ def test_metrics_of_an_episode_describe_the_modulator(observation, decay):
   _, rows = runs.play(agent, [1], [variables] * 2, sinks=[recorder])
   assert len(rows) > 3
   lengths = [int(row['episode_length']) for row in rows]
-  shown, start = [], 0
-  for length, final in zip(lengths, recorder.ends, strict=True):
-    steps = recorder.transitions[start : start + length]
-    shown.append([x.observation for x in steps])
-    if observation == 'next':
-      shown[-1].append(final[0])
-    start += length
-  rnd = {k: v for k, v in variables.intrinsic.items() if k.startswith('rnd')}
+  ends = np.cumsum([0, *lengths])
+  episodes = [
+    recorder.transitions[start:end] for start, end in itertools.pairwise(ends)
+  ]
+  shown = rewarded_observations(agent.config.intrinsic, episodes, recorder)
   errors = jax.jit(jax.vmap(agent.intrinsic.error, in_axes=(None, 0)))(
-    rnd, np.concatenate(shown)
+    rnd_params(variables), np.concatenate(shown)
   )
   alphas = np.split(
     reference.modulators(agent.config.intrinsic, np.asarray(errors)),
@@ -112,10 +119,7 @@ def test_metrics_of_an_episode_describe_the_modulator(observation, decay):
 
 def agent_rewarded(**intrinsic):
   """Returns an NGU agent with the given settings of its reward."""
-  config = fakes.make_config(config_lib.NGUConfig)
-  return fakes.make_agent(
-    'ngu', intrinsic=dataclasses.replace(config.intrinsic, **intrinsic)
-  )
+  return fakes.changed(fakes.make_agent('ngu'), intrinsic=intrinsic)
 
 
 class EpisodeRecorder(runs.Recorder):
@@ -198,11 +202,11 @@ def test_the_task_reward_has_no_effect_in_pre_training(agents):
   agent, variables = agents('ngu')
   played, returns = [], []
   for scale in (1.0, -100.0):
-    recorders = [runs.Recorder() for _ in range(runs.N)]
+    recorders = runs.recorders()
     actor, rows = runs.play(
       agent, range(runs.N), variables, sinks=recorders, reward_scale=scale
     )
     played.append(([r.transitions for r in recorders], actor.statistics()))
     returns.append([row['episode_return'] for row in rows])
-  jax.tree.map(np.testing.assert_array_equal, *played)
+  chex.assert_trees_all_equal(*played)
   np.testing.assert_allclose(returns[1], -100 * np.array(returns[0]), rtol=1e-5)

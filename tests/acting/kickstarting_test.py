@@ -5,9 +5,7 @@ import dataclasses
 import pytest
 
 from bt_acme import behaviors
-from bt_acme.acting import vector_actor
 from bt_acme.core import types
-from bt_acme.environments import vector
 from tests.acting import runs
 from tests.agents import fakes
 
@@ -16,22 +14,11 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
 
 def _play(transferred, **settings):
   """Returns the transitions of each environment."""
-  agent = fakes.make_agent('bt')
-  transfer = dataclasses.replace(agent.config.transfer, **settings)
-  config = dataclasses.replace(agent.config, transfer=transfer)
-  agent = dataclasses.replace(agent, config=config, behaviors=transferred)
-  sinks = [runs.Recorder() for _ in range(runs.N)]
-  actor = vector_actor.VectorActor(
-    agent, epsilons=[0.3] * runs.N, seed=2, sinks=sinks
-  )
-  actor.update_variables(fakes.variables_of(agent))
-  environment = vector.VectorEnvironment(
-    [fakes.MarkedEnvironment(i) for i in range(runs.N)]
-  )
-  step = environment.reset()
-  for _ in range(60):
-    step = environment.step(actor.select_actions(step))
-    actor.observe(step)
+  agent = dataclasses.replace(fakes.make_agent('bt'), behaviors=transferred)
+  agent = fakes.changed(agent, transfer=settings)
+  sinks = runs.recorders()
+  variables = [fakes.variables_of(agent)] * 2
+  runs.play(agent, range(runs.N), variables, sinks=sinks)
   return [sink.transitions for sink in sinks]
 
 

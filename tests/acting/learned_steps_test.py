@@ -19,9 +19,9 @@ from tests.reference import network as network_reference
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
-KINDS = ('r2d2', 'ngu', 'bt')
-# Combinations of behavior transfer and rewards.
-VARIANTS = (
+# Agents, and combinations of behavior transfer and rewards.
+KINDS = (
+  *('r2d2', 'ngu', 'bt'),
   'bt:extra_action=False',
   'bt:flights=False',
   'bt:flight_recurrent_state=hold',
@@ -31,7 +31,8 @@ VARIANTS = (
 )
 
 
-def through_local_replay(agent):
+def make_replay(agent):
+  """Returns the sinks of a replay, and a function that samples from it."""
   replay = in_process_replay.InProcessReplay(
     agent.config.replay, agent.replay_shapes, seed=0
   )
@@ -143,63 +144,14 @@ def assert_learned_from(batch, agent, variables, log):
     np.testing.assert_allclose(metrics['rnd_loss'], rnd, rtol=1e-3)
 
 
-@pytest.fixture(name='through')
-def make_replay(request):
-  if request.param == 'local':
-    yield through_local_replay
-    return
-  reverb = pytest.importorskip('reverb', reason='needs the full environment')
-  from bt_acme.replay import sampler as sampler_lib
-  from bt_acme.replay import table, writer
-
-  opened = []
-
-  def through_reverb(agent):
-    config, shapes = agent.config.replay, agent.replay_shapes
-    server = reverb.Server(
-      [table.make_table(config, shapes, batch_size=10_000)], port=None
-    )
-    client = reverb.Client(f'localhost:{server.port}')
-    writers = [
-      writer.ReverbWriter(client, config, shapes) for _ in range(runs.N)
-    ]
-    sinks = [
-      adder.SequenceSink(builder_lib.SequenceBuilder(config, shapes), w.write)
-      for w in writers
-    ]
-
-    def sample():
-      for w in writers:
-        w.flush()
-      sampler = sampler_lib.SequenceSampler(
-        client, config, shapes, batch_size=400
-      )
-      opened.append(sampler.stop)
-      result = next(sampler)
-      return result.batch, result.table_size
-
-    opened.extend([server.stop, *(w.close for w in writers)])
-    return sinks, sample
-
-  yield through_reverb
-  for close in reversed(opened):
-    close()
-
-
-@pytest.mark.parametrize(
-  'kind, through',
-  [
-    *((kind, 'local') for kind in KINDS),
-    *((kind, 'reverb') for kind in (*KINDS, *VARIANTS)),
-  ],
-  indirect=['through'],
-)
-def test_each_step_is_learned_from_unchanged(agents, kind, through):
+# The tests of the replay compare this replay with Reverb.
+@pytest.mark.parametrize('kind', KINDS)
+def test_each_step_is_learned_from_unchanged(agents, kind):
   """Follows every step from the environments to the learner's loss."""
   agent, variables = agents(kind)
   holds = kind.endswith('hold')
-  sinks, sample = through(agent)
-  recorders = [runs.Recorder() for _ in range(runs.N)]
+  sinks, sample = make_replay(agent)
+  recorders = runs.recorders()
   actor, _ = runs.play(
     agent,
     range(runs.N),
@@ -245,7 +197,7 @@ def test_the_replay_preserves_stacked_frames_of_a_game(num_stacked):
   agent = assembly.Agent(fakes.make_config(), spec)
   assert agent.replay_shapes.frame == (84, 84, 1)
   variables = fakes.variables_of(agent)
-  sinks, sample = through_local_replay(agent)
+  sinks, sample = make_replay(agent)
   recorder = runs.Recorder()
   actor = vector_actor.VectorActor(
     agent, epsilons=[0.5], seed=0, sinks=[runs.Both(recorder, sinks[0])]

@@ -4,17 +4,13 @@ import numpy as np
 import pytest
 
 from bt_acme.acting import policy as policy_lib
+from tests.acting import runs
 from tests.agents import fakes
 
 
 def _inputs(agent):
-  return policy_lib.PolicyInput(
-    observation=np.zeros((1, *agent.spec.observation_shape), np.uint8),
-    prev_action=np.zeros(1, np.int32),
-    prev_reward=np.zeros(1, np.float32),
-    is_first=np.zeros(1, bool),
-    is_last=np.zeros(1, bool),
-    host_inputs=(),
+  return runs.policy_input(
+    1, np.zeros((1, *agent.spec.observation_shape), np.uint8)
   )
 
 

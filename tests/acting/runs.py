@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 
+from bt_acme.acting import policy as policy_lib
 from bt_acme.acting import vector_actor
 from bt_acme.core import types
 from bt_acme.core.intrinsic import features as features_lib
@@ -28,6 +29,11 @@ class Recorder:
     self.ends.append(jax.tree.map(np.array, final))
 
 
+def recorders(num=N):
+  """Returns a recorder for each of N environments."""
+  return [Recorder() for _ in range(num)]
+
+
 class Both:
   """A sink that forwards to two sinks."""
 
@@ -43,16 +49,28 @@ class Both:
       sink.end_episode(*final)
 
 
-def play(agent, indices, variables, *, sinks, reward_scale=1.0, turns=TURNS):
+def play(
+  agent,
+  indices,
+  variables,
+  *,
+  epsilons=EPSILONS,
+  reward_scale=1.0,
+  turns=TURNS,
+  prepare=lambda actor: None,
+  **settings,
+):
   """Acts in some environments; switches parameters in the middle of episodes.
 
   Args:
     agent: the agent that acts.
     indices: indices of the environments.
     variables: the parameters before and from step `REFRESH` on.
-    sinks: one sink for each environment.
+    epsilons: epsilon by index.
     reward_scale: scale of the task's rewards.
     turns: number of vector steps.
+    prepare: a function that is called with the actor before it acts.
+    **settings: further arguments of the actor, such as its sinks.
 
   Returns:
     The actor, and the metrics of its episodes.
@@ -62,11 +80,11 @@ def play(agent, indices, variables, *, sinks, reward_scale=1.0, turns=TURNS):
   )
   actor = vector_actor.VectorActor(
     agent,
-    epsilons=[EPSILONS[i] for i in indices],
-    seed=5,
+    epsilons=[epsilons[i] for i in indices],
     first_environment=indices[0],
-    sinks=sinks,
+    **{'seed': 5, **settings},
   )
+  prepare(actor)
   actor.update_variables(variables[0])
   step = environment.reset()
   rows = []
@@ -76,6 +94,18 @@ def play(agent, indices, variables, *, sinks, reward_scale=1.0, turns=TURNS):
     step = environment.step(actor.select_actions(step))
     rows += actor.observe(step)
   return actor, rows
+
+
+def policy_input(num, observation):
+  """Returns the input of a policy of N environments in mid-episode."""
+  return policy_lib.PolicyInput(
+    observation,
+    prev_action=np.zeros(num, np.int32),
+    prev_reward=np.zeros(num, np.float32),
+    is_first=np.zeros(num, bool),
+    is_last=np.zeros(num, bool),
+    host_inputs=(),
+  )
 
 
 class Log:

@@ -2,11 +2,11 @@
 
 import pickle
 
+import chex
 import jax
-import numpy as np
 import pytest
 
-from bt_acme.acting import vector_actor
+from bt_acme.acting import flight_priorities, vector_actor
 from bt_acme.core.behavior_transfer import flight_laws
 from bt_acme.environments import vector
 from tests.acting import runs
@@ -19,6 +19,7 @@ KINDS = (
   'ngu',
   'ngu:reward_observation=next',
   'bt',
+  'bt:flight_priorities=learned',
   *(f'bt:flight_law={law}' for law in flight_laws.BY_NAME if law != 'zeta'),
 )
 
@@ -27,12 +28,15 @@ class Player:
   """An actor and its environments."""
 
   def __init__(self, agent, variables, *, seed, epsilons=runs.EPSILONS):
-    self.sinks = [runs.Recorder() for _ in range(runs.N)]
+    self.sinks = runs.recorders()
     self.environments = vector.VectorEnvironment(
       [fakes.MarkedEnvironment(seed + i) for i in range(runs.N)]
     )
+    scores = None
+    if agent.learns_priorities:
+      scores = flight_priorities.new_scores(agent)
     self.actor = vector_actor.VectorActor(
-      agent, epsilons=epsilons, seed=seed, sinks=self.sinks
+      agent, epsilons=epsilons, seed=seed, sinks=self.sinks, scores=scores
     )
     self.actor.update_variables(variables)
     self.step = self.environments.reset()
@@ -58,7 +62,7 @@ class Player:
 
 def assert_same(one, other):
   assert jax.tree.structure(one) == jax.tree.structure(other)
-  jax.tree.map(np.testing.assert_array_equal, one, other)
+  chex.assert_trees_all_equal(one, other)
 
 
 @pytest.mark.parametrize('kind', KINDS)
@@ -84,6 +88,8 @@ def test_a_restored_actor_continues(agents, kind, turns):
     assert len(again.transitions) > 10
     assert_same(sink.transitions[num:], again.transitions)
   assert_same(one.actor.statistics(), other.actor.statistics())
+  if agent.learns_priorities:
+    assert one.actor.priorities.take() == other.actor.priorities.take() != []
 
 
 def test_a_state_does_not_change_afterwards(agents):

@@ -1,19 +1,17 @@
 """Tests that a server selects the same actions as local policies."""
 
 import concurrent.futures
-import dataclasses
 import functools
 import tempfile
 import threading
 
+import chex
 import courier
 import jax
 import numpy as np
 import pytest
 
-from bt_acme import config as config_lib
 from bt_acme.acting import flight_priorities, vector_actor
-from bt_acme.acting import policy as policy_lib
 from bt_acme.acting import server as server_lib
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
@@ -49,7 +47,7 @@ class Client:
 
 def play(agent, variables, where, policy=None):
   """Acts in some environments, with a local policy by default."""
-  recorders = [runs.Recorder() for _ in where]
+  recorders = runs.recorders(len(where))
   actor = vector_actor.VectorActor(
     agent,
     epsilons=EPSILONS[where],
@@ -94,14 +92,8 @@ def play(agent, variables, where, policy=None):
 @functools.lru_cache
 def make_agent(kind):
   """Returns an agent and its parameters before and after the refresh."""
-  groups = {}
-  if kind == 'ngu-next':
-    intrinsic = fakes.make_config(config_lib.NGUConfig).intrinsic
-    groups['intrinsic'] = dataclasses.replace(
-      intrinsic, reward_observation='next'
-    )
   with tempfile.TemporaryDirectory() as folder:
-    agent = fakes.make_agent(kind.split('-')[0], f'{folder}/behavior', **groups)
+    agent = fakes.make_agent(kind, f'{folder}/behavior')
   return agent, [fakes.variables_of(agent, seed) for seed in (0, 1)]
 
 
@@ -116,15 +108,7 @@ def test_size_of_an_answer():
   """Most bytes are the recurrent state; there is one Q-value per choice."""
   for kind in ('r2d2', 'bt'):
     agent, variables = make_agent(kind)
-    policy = policy_lib.VectorPolicy(agent, epsilons=EPSILONS[:GROUP], seed=0)
-    policy.update_variables(variables[0])
-    environments = vector.VectorEnvironment(
-      [fakes.MarkedEnvironment(i) for i in range(GROUP)]
-    )
-    actor = vector_actor.VectorActor(
-      agent, epsilons=EPSILONS[:GROUP], seed=0, policy=policy
-    )
-    actor.select_actions(environments.reset())
+    actor, _ = runs.play(agent, range(GROUP), variables, turns=1)
     extras = dict(actor._extras)
     assert extras['q_values'].dtype == np.float32
     num_bytes = {
@@ -152,7 +136,7 @@ def compile_for_most_groups(steps, *args):
     ('ngu', True, True),
     ('bt', False, False),
     ('bt', True, True),
-    ('ngu-next', True, False),
+    ('ngu:reward_observation=next', True, False),
     ('bt:flight_priorities=learned', True, False),
     ('bt:flight_law=jump_start', False, False),
     ('bt:flight_law=until_agent', False, False),
@@ -219,23 +203,12 @@ def test_a_server_selects_the_same_actions_as_the_actors(
     for mine, theirs in zip(recorded, expected[part], strict=True):
       steps += len(mine)
       for one, other in zip(mine, theirs, strict=True):
-        jax.tree.map(
-          lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5),
-          one,
-          other,
-        )
+        chex.assert_trees_all_close(one, other, rtol=1e-4, atol=1e-5)
   assert steps > GROUP * GROUPS * TURNS * 0.8
 
 
 def _request():
-  return policy_lib.PolicyInput(
-    observation=(),
-    prev_action=np.zeros(GROUP, np.int32),
-    prev_reward=np.zeros(GROUP, np.float32),
-    is_first=np.zeros(GROUP, bool),
-    is_last=np.zeros(GROUP, bool),
-    host_inputs=(),
-  )
+  return runs.policy_input(GROUP, observation=())
 
 
 @pytest.fixture(name='served')

@@ -1,14 +1,13 @@
 """Tests an actor of N environments step by step."""
 
+import chex
 import jax
 import numpy as np
 import pytest
 
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
-from bt_acme.acting import vector_actor
 from bt_acme.core import types
-from bt_acme.environments import vector
 from tests.acting import runs
 from tests.agents import fakes
 
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
 @pytest.mark.parametrize('kind', ['r2d2', 'ngu', 'bt'])
 def test_environments_do_not_depend_on_their_neighbors(agents, kind):
   agent, variables = agents(kind)
-  together = [runs.Recorder() for _ in range(runs.N)]
+  together = runs.recorders()
   actor, _ = runs.play(agent, range(runs.N), variables, sinks=together)
   sources = set()
   for i in (1, runs.N - 1):
@@ -31,11 +30,7 @@ def test_environments_do_not_depend_on_their_neighbors(agents, kind):
       [*together[i].transitions, *together[i].ends],
       strict=True,
     ):
-      jax.tree.map(
-        lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5),
-        one,
-        other,
-      )
+      chex.assert_trees_all_close(one, other, rtol=1e-4, atol=1e-5)
     sources |= {int(x.source) for x in alone.transitions}
     if kind == 'ngu':
       for mine, all_of_them in zip(
@@ -49,11 +44,9 @@ def test_environments_do_not_depend_on_their_neighbors(agents, kind):
 
 @pytest.mark.parametrize('bootstrap', [True, False])
 def test_episodes_truncated_by_the_time_limit(bootstrap):
-  config = fakes.make_config(
-    acting=config_lib.ActingConfig(bootstrap_truncations=bootstrap)
-  )
-  agent = assembly.Agent(config, fakes.SPEC)
-  recorders = [runs.Recorder() for _ in range(runs.N)]
+  acting = config_lib.ActingConfig(bootstrap_truncations=bootstrap)
+  agent = fakes.make_agent('r2d2', acting=acting)
+  recorders = runs.recorders()
   variables = [fakes.variables_of(agent)] * 2
   runs.play(agent, range(runs.N), variables, sinks=recorders)
   ended = {True: [], False: []}
@@ -68,25 +61,6 @@ def test_episodes_truncated_by_the_time_limit(bootstrap):
   truncated, terminal = ended[True], ended[False]
   assert len(truncated) > 3 and set(truncated) == {float(bootstrap)}
   assert len(terminal) > 3 and set(terminal) == {0.0}
-
-
-def test_an_evaluator_has_no_flights(agents):
-  agent, variables = agents('bt')
-  actor = vector_actor.VectorActor(
-    agent, epsilons=[0.5] * runs.N, seed=0, evaluation=True
-  )
-  environment = vector.VectorEnvironment(
-    [fakes.MarkedEnvironment(i) for i in range(runs.N)]
-  )
-  actor.update_variables(variables[0])
-  step, rows = environment.reset(), []
-  for _ in range(runs.TURNS):
-    step = environment.step(actor.select_actions(step))
-    rows += actor.observe(step)
-  assert len(rows) > 10
-  assert not any(row['flights'] or row['flight_share'] for row in rows)
-  assert any(row['behavior_share'] for row in rows)
-  assert not any(row['flight_probability'] for row in rows)
 
 
 def test_metrics_of_episodes(agents):
@@ -141,9 +115,9 @@ def test_behaviors_do_not_change(tmp_path):
   assert len(jax.tree.leaves(before)) > 10
   files = [x.read_bytes() for x in sorted((tmp_path / 'behavior').iterdir())]
   variables = [fakes.variables_of(agent, seed) for seed in (0, 1)]
-  runs.play(agent, range(runs.N), variables, sinks=None)
+  runs.play(agent, range(runs.N), variables)
   after = [b.params() for b in agent.behaviors]
-  jax.tree.map(np.testing.assert_array_equal, before, after)
+  chex.assert_trees_all_equal(before, after)
   assert files == [
     x.read_bytes() for x in sorted((tmp_path / 'behavior').iterdir())
   ]
@@ -154,13 +128,7 @@ def act_with(behavior):
   agent = assembly.Agent(
     fakes.make_config(config_lib.BTConfig), fakes.SPEC, (behavior,)
   )
-  environment = vector.VectorEnvironment([fakes.MarkedEnvironment(3)])
-  actor = vector_actor.VectorActor(agent, epsilons=[0.5], seed=0)
-  actor.update_variables(fakes.variables_of(agent))
-  step = environment.reset()
-  for _ in range(2):
-    step = environment.step(actor.select_actions(step))
-    actor.observe(step)
+  runs.play(agent, [0], [fakes.variables_of(agent)], turns=2)
 
 
 def test_a_behavior_cannot_change_what_the_agent_sees():

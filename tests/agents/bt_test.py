@@ -6,6 +6,11 @@ from bt_acme import agents, behaviors
 from bt_acme import config as config_lib
 from tests.agents.external import peers, scripted
 
+_CONTINUOUS = {
+  'base': lambda spec: peers.td3_builder(),
+  'spec': scripted.vector_spec(),
+}
+
 
 def test_external_agents_are_found_under_their_old_name():
   with pytest.warns(DeprecationWarning, match='agents.external'):
@@ -18,16 +23,28 @@ def test_external_agents_are_found_under_their_old_name():
   assert checks.__name__ == 'bt_acme.agents.external.checks'
 
 
-def test_elements_that_are_not_behaviors_are_rejected():
-  with pytest.raises(ValueError, match='FromCallable'):
-    peers.build(given=[lambda observation: 0])
-  with pytest.raises(ValueError, match='is empty'):
-    peers.build(given=[])
+@pytest.mark.parametrize(
+  'arguments, message',
+  [
+    ({'given': [lambda observation: 0]}, 'FromCallable'),
+    ({'given': []}, 'is empty'),
+    ({'given': behaviors.Uniform()}, "single behavior 'uniform'. Pass a"),
+    ({'flight_law': 'triggered'}, "flight_law='triggered' needs the values"),
+    ({'flight_law': 'jump_start'}, "flight_law='jump_start' needs a run"),
+    ({'choice_rule': 'boltzmann'}, "choice_rule='boltzmann' needs the values"),
+    ({'flight_recurrent_state': 'hold'}, "flight_recurrent_state='hold' needs"),
+    ({'flight_probability': 'epsilon'}, "flight_probability='epsilon' needs"),
+    ({'base': peers.dqn_builder(None)}, 'DQNBuilder already exists.*lambda'),
+    (_CONTINUOUS, 'extra_action=False'),
+    ({**_CONTINUOUS, 'extra_action': False}, "'uniform'.*FromCallable"),
+  ],
+)
+def test_arguments_that_do_not_fit_are_rejected(arguments, message):
+  with pytest.raises(ValueError, match=message):
+    peers.build(**arguments)
 
 
-def test_a_single_behavior_is_rejected_and_a_generator_is_accepted():
-  with pytest.raises(ValueError, match="single behavior 'uniform'. Pass a"):
-    peers.build(given=behaviors.Uniform())
+def test_a_generator_of_behaviors_is_accepted():
   builder = peers.build(given=(behaviors.Uniform() for _ in range(2)))
   assert builder.agent_spec.actions.num_values == scripted.NUM_ACTIONS + 2
 
@@ -38,24 +55,6 @@ def test_settings_of_a_whole_agent_are_rejected():
       peers.dqn_builder, [behaviors.Uniform()], config_lib.BTConfig(),
       environment_spec=scripted.discrete_spec(),
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-  'settings, message',
-  [
-    ({'flight_law': 'triggered'}, "flight_law='triggered' needs the values"),
-    ({'flight_law': 'jump_start'}, "flight_law='jump_start' needs a run"),
-    ({'choice_rule': 'boltzmann'}, "choice_rule='boltzmann' needs the values"),
-  ],
-)
-def test_settings_that_need_values_are_rejected(settings, message):
-  with pytest.raises(ValueError, match=message):
-    agents.BTBuilder(
-      peers.dqn_builder,
-      [behaviors.Uniform()],
-      config_lib.TransferConfig(**settings),
-      environment_spec=scripted.discrete_spec(),
-    )
 
 
 def test_environment_spec_is_needed():

@@ -1,24 +1,21 @@
 """Tests the learner's transfers, devices, publishing and released batches."""
 
 import json
-import os
-import subprocess
-import sys
 
 import bt_acme  # noqa: F401  (must be imported before Acme)
 
 # isort: split
+import chex
 import jax
 import numpy as np
 import pytest
 from acme.utils import loggers
 
-from bt_acme import config as config_lib
 from bt_acme.acting import statistics_store
 from bt_acme.agents import learner as learner_lib
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.replay import sampler as sampler_lib
-from tests import sharing
+from tests import python, sharing
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
@@ -28,8 +25,7 @@ B = 4
 
 def make_agent(kind, **settings):
   """Returns an agent with other learner settings."""
-  settings = {**vars(fakes.make_agent(kind).config.learner), **settings}
-  return fakes.make_agent(kind, learner=config_lib.LearnerConfig(**settings))
+  return fakes.changed(fakes.make_agent(kind), learner=settings)
 
 
 def make_learner(agent, samples, **kwargs):
@@ -75,12 +71,9 @@ def test_metrics_of_sampling_and_target_updates():
 def test_the_largest_priority_follows_recent_priorities():
   learner = make_learner(make_agent('r2d2'), iter(fakes.make_samples(4)))
   assert learner.max_priority == 1
-  learner.restore(
-    {
-      **learner.save(),
-      'values': {**learner.save()['values'], 'max_priority': 1000.0},
-    }
-  )
+  state = learner.save()
+  state['values']['max_priority'] = 1000.0
+  learner.restore(state)
   for _ in range(4):
     learner.step()
   learner.flush()
@@ -100,13 +93,9 @@ def test_parameters_are_those_of_the_step_that_published_them():
     published.append(learner.variables.agent)
   assert published[0] is published[1] is initial.agent
   for number, expected in ((2, 1), (3, 1), (4, 3)):
-    jax.tree.map(
-      np.testing.assert_array_equal, published[number], states[expected]
-    )
+    chex.assert_trees_all_equal(published[number], states[expected])
   learner.flush()
-  jax.tree.map(
-    np.testing.assert_array_equal, learner.variables.agent, states[-1]
-  )
+  chex.assert_trees_all_equal(learner.variables.agent, states[-1])
 
 
 def aligned_copy(array):
@@ -149,10 +138,8 @@ def test_a_batch_is_released_when_no_device_reads_it_any_more():
   for _ in samples:
     expected.step()
   expected.flush()
-  jax.tree.map(
-    np.testing.assert_array_equal,
-    learner.save()['arrays'],
-    expected.save()['arrays'],
+  chex.assert_trees_all_equal(
+    learner.save()['arrays'], expected.save()['arrays']
   )
 
 
@@ -185,10 +172,8 @@ def test_statistics_are_restored_in_groups_of_another_size(
   resumed = make_learner(agent, iter(()))
   resumed.restore(state)
   for first in range(0, 8, after):
-    jax.tree.map(
-      np.testing.assert_array_equal,
-      resumed.get_statistics(first, after),
-      statistics_of(first, after),
+    chex.assert_trees_all_equal(
+      resumed.get_statistics(first, after), statistics_of(first, after)
     )
   expected = statistics_of(0, 8).merged()
   assert resumed.merged_statistics() == expected
@@ -221,26 +206,10 @@ def _train_on_devices():
     assert learner.max_priority > 1
     for x in jax.tree.leaves(learner.template):
       assert len(x.sharding.device_set) == (num_devices or 4)
-  jax.tree.map(
-    lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=2e-6), *saved
-  )
+  chex.assert_trees_all_close(*saved, rtol=1e-4, atol=2e-6)
 
 
 def test_a_learner_on_four_devices_matches_one_on_a_single_device():
-  done = subprocess.run(
-    [
-      sys.executable,
-      '-c',
-      'from tests.agents import learner_test as t; t.train_on_devices()',
-    ],
-    env={
-      **os.environ,
-      'XLA_FLAGS': '--xla_force_host_platform_device_count=4'
-      ' --xla_backend_optimization_level=0'
-      ' --xla_cpu_parallel_codegen_split_count=1',
-    },
-    capture_output=True,
-    text=True,
-    check=False,
+  python.run_on_four_devices(
+    'from tests.agents import learner_test as t; t.train_on_devices()'
   )
-  assert done.returncode == 0, done.stderr

@@ -1,5 +1,6 @@
 """Tests behavior transfer with scripted actors."""
 
+import chex
 import dm_env
 import jax
 import numpy as np
@@ -37,9 +38,7 @@ def play(actor, num_steps, first=True):
 
 def test_without_flights_and_delegation_the_agent_acts():
   choices = int32s(0, 2, 1, 1, 0)
-  actor, inner = make_actor(
-    choices, [Recorder([0])], scripted.discrete_spec(), flights=False
-  )
+  actor, inner = make_actor(choices, [Recorder([0])], flights=False)
   executed = play(actor, 5)
   np.testing.assert_array_equal(executed, choices)
   assert executed.dtype == np.int32
@@ -51,9 +50,7 @@ def test_without_flights_and_delegation_the_agent_acts():
 def test_extra_action_is_executed_by_its_behavior_and_observed_as_a_choice():
   choices = int32s(3, 0, 4, 4, 3)  # Behaviors 0, -, 1, 1, 0.
   policies = [Recorder([0, 1, 2]), Recorder([2, 2, 1])]
-  actor, inner = make_actor(
-    choices, policies, scripted.discrete_spec(), flights=False
-  )
+  actor, inner = make_actor(choices, policies, flights=False)
   executed = play(actor, 5)
   np.testing.assert_array_equal(executed, [0, 0, 1, 2, 1])
   np.testing.assert_array_equal(inner.observed[1:], choices)
@@ -72,7 +69,6 @@ def test_flights_execute_the_behavior(extra_action):
   actor, inner = make_actor(
     int32s(0, 0, 0, 0),
     [Recorder([2, 1])],
-    scripted.discrete_spec(),
     extra_action=extra_action,
     **scripted.ALWAYS_FLY,
   )
@@ -84,32 +80,21 @@ def test_flights_execute_the_behavior(extra_action):
 
 
 def test_evaluation_disables_flights_but_not_the_extra_action():
-  actor, _ = make_actor(
-    int32s(0, 3, 1), [Recorder([2])], scripted.discrete_spec(), evaluation=True,
-    **scripted.ALWAYS_FLY
-  )  # fmt: skip
+  settings = {'evaluation': True, **scripted.ALWAYS_FLY}
+  actor, _ = make_actor(int32s(0, 3, 1), [Recorder([2])], **settings)
   np.testing.assert_array_equal(play(actor, 3), [0, 2, 1])
 
 
 def test_each_episode_resets_the_state():
   policy = Recorder([1])
-  actor, inner = make_actor(
-    int32s(0, 0, 0, 3), [policy], scripted.discrete_spec(), flights=False
-  )
+  actor, inner = make_actor(int32s(0, 0, 0, 3), [policy], flights=False)
   play(actor, 3)
   play(actor, 1)
-  assert [is_first for *_, is_first in policy.seen] == [
-    True,
-    False,
-    False,
-    True,
-  ]
+  assert [bool(is_first) for *_, is_first in policy.seen] == [1, 0, 0, 1]
   assert policy.seen[3][1] == types.NO_ACTION
   starts = [label is None for label in inner.observed]
   assert starts == [True, False, False, False, True, False]
-  assert (
-    actor.metrics()['behavior_share'] == 1
-  )  # The episode is the second one.
+  assert actor.metrics()['behavior_share'] == 1  # Of the second episode.
 
 
 def test_a_flight_of_vectors():
@@ -169,7 +154,7 @@ def test_errors_about_vectors_name_behavior_and_step(action, error, message):
 
 def test_behaviors_do_not_see_the_additions_of_the_oar_wrapper():
   policy = Recorder([1])
-  actor, _ = make_actor(int32s(0), [policy], scripted.discrete_spec())
+  actor, _ = make_actor(int32s(0), [policy])
   observation = wrappers.observation_action_reward.OAR(
     np.ones(2, np.float32), np.int32(0), np.float32(0)
   )
@@ -219,6 +204,7 @@ def test_a_policy_cannot_change_its_inputs(spec, policy):
 
 
 def test_an_exported_policy_with_a_scripted_agent(exported):
+  exported = behaviors.Exported(exported)
   before = jax.tree.map(np.copy, exported.params())
   shape = fakes.SPEC.observation_shape
   spec = scripted.discrete_spec()._replace(
@@ -239,7 +225,7 @@ def test_an_exported_policy_with_a_scripted_agent(exported):
     assert actor.select_action(image) in range(NUM_ACTIONS)
     actor.observe(None, dm_env.transition(0.0, image))
   np.testing.assert_array_equal(inner.observed[1:], [NUM_ACTIONS] * 12)
-  jax.tree.map(np.testing.assert_array_equal, exported.params(), before)
+  chex.assert_trees_all_equal(exported.params(), before)
 
 
 def test_the_action_has_the_environments_dtype_and_the_label_the_agents():
@@ -283,7 +269,7 @@ def test_flights_draw_behaviors_by_their_weights(discrete):
   ),
 )
 def test_an_invalid_choice_is_an_error(choice, error, message):
-  actor, _ = make_actor(choice, [Recorder([0])], scripted.discrete_spec())
+  actor, _ = make_actor(choice, [Recorder([0])])
   with pytest.raises(error, match=message):
     play(actor, 1)
 

@@ -11,9 +11,10 @@ from acme.jax.layouts import local_layout
 from acme.utils import loggers
 
 from bt_acme import agents, behaviors, environments
-from bt_acme import config as config_lib
 from bt_acme.environments import gymnasium
 from tests.agents.external import peers, scripted
+
+_OFTEN = {'min_flight_probability': 0.5, 'max_flight_probability': 0.5}
 
 
 def play_episode(environment, actor):
@@ -72,15 +73,12 @@ class Executed(wrappers.base.EnvironmentWrapper):
 def test_dqn_on_minigrid(extra_action):
   environment = Executed(environments.make('MiniGrid-Empty-5x5-v0', seed=0))
   num_actions = environment.action_spec().num_values
-  builder = agents.BTBuilder(
+  builder = peers.build(
     peers.dqn_builder if extra_action else peers.dqn_builder(None),
+    acme.make_environment_spec(environment),
     [behaviors.FromCallable(lambda seed: lambda *_: 2, 'forward')],
-    config_lib.TransferConfig(
-      extra_action=extra_action,
-      max_flight_probability=0.5,
-      min_flight_probability=0.5,
-    ),  # fmt: skip
-    environment_spec=acme.make_environment_spec(environment),
+    extra_action=extra_action,
+    **_OFTEN,
   )
   networks = builder.make_networks(agents.scale_images(peers.dqn_networks))
   agent = run(builder, networks, dqn.behavior_policy(networks), environment, 60)
@@ -99,13 +97,12 @@ def test_r2d2_on_atari_marks_sequences():
     )
   )
   make_networks = agents.scale_images(peers.r2d2_networks)
-  builder = agents.BTBuilder(
+  builder = peers.build(
     lambda spec: peers.r2d2_builder(make_networks(spec)),
+    acme.make_environment_spec(environment),
     [behaviors.FromCallable(lambda seed: lambda *_: 3), behaviors.Uniform()],
-    config_lib.TransferConfig(
-      max_flight_probability=0.3, min_flight_probability=0.3
-    ),
-    environment_spec=acme.make_environment_spec(environment),
+    min_flight_probability=0.3,
+    max_flight_probability=0.3,
   )
   networks = builder.make_networks(make_networks)
   policy = r2d2.make_behavior_policy(networks, peers.R2D2_CONFIG)
@@ -132,11 +129,11 @@ def test_evaluators_of_r2d2_do_not_fly():
     environments.make('MiniGrid-Empty-5x5-v0', seed=0)
   )
   make_networks = agents.scale_images(peers.r2d2_networks)
-  builder = agents.BTBuilder(
+  builder = peers.build(
     lambda spec: peers.r2d2_builder(make_networks(spec)),
+    acme.make_environment_spec(environment),
     [behaviors.ActionRepeat()],
-    config_lib.TransferConfig(**scripted.ALWAYS_FLY),
-    environment_spec=acme.make_environment_spec(environment),
+    **scripted.ALWAYS_FLY,
   )
   networks = builder.make_networks(make_networks)
   learner = builder.make_learner(jax.random.PRNGKey(0), networks, iter(()))
@@ -158,13 +155,12 @@ def test_td3_learns_from_flights_of_vectors():
     gymnasium.Gymnasium('MountainCarContinuous-v0', seed=0)
   )
   spec = acme.make_environment_spec(environment)
-  builder = agents.BTBuilder(
+  builder = peers.build(
     peers.td3_builder(),
+    spec,
     [behaviors.FromCallable(lambda seed: lambda *_: [0.625])],
-    config_lib.TransferConfig(
-      extra_action=False, min_flight_probability=0.5, max_flight_probability=0.5
-    ),
-    environment_spec=spec,
+    extra_action=False,
+    **_OFTEN,
   )
   networks = builder.make_networks(lambda spec: td3.make_networks(spec, (8, 8)))
   policy = td3.get_default_behavior_policy(networks, spec.actions, sigma=0.1)
@@ -175,19 +171,6 @@ def test_td3_learns_from_flights_of_vectors():
   labels = np.array([transition.action for transition in replayed(agent)])
   assert 0.3 < np.mean(labels == 0.625) < 1
   assert np.isin(labels, executed).all()
-
-
-@pytest.mark.parametrize(
-  'arguments, message',
-  (
-    ({'flight_recurrent_state': 'hold'}, "flight_recurrent_state='hold' needs"),
-    ({'flight_probability': 'epsilon'}, "flight_probability='epsilon' needs"),
-    ({'base': peers.dqn_builder(None)}, 'DQNBuilder already exists.*lambda'),
-  ),
-)
-def test_settings_that_agents_of_dm_acme_lack_are_rejected(arguments, message):
-  with pytest.raises(ValueError, match=message):
-    peers.build(**arguments)
 
 
 @pytest.mark.parametrize(

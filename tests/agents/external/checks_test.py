@@ -5,27 +5,14 @@ import numpy as np
 import pytest
 from acme import specs, wrappers
 
+from bt_acme import behaviors
 from tests.agents import fakes
 from tests.agents.external import peers, scripted
-
-
-def test_extra_action_of_a_continuous_agent_is_rejected():
-  with pytest.raises(ValueError, match=r'extra_action=False'):
-    peers.build(lambda spec: peers.td3_builder(), scripted.vector_spec())
 
 
 def test_a_jitted_behavior_that_returns_a_float_is_rejected():
   with pytest.raises(TypeError, match="behavior 'mine' returns float32"):
     peers.build(given=[fakes.Proposing(2.7)])
-
-
-def test_discrete_behavior_of_a_continuous_agent_is_rejected():
-  with pytest.raises(ValueError, match="behavior 'uniform'.*FromCallable"):
-    peers.build(
-      peers.td3_builder(),
-      scripted.vector_spec(),
-      extra_action=False,
-    )
 
 
 @pytest.mark.parametrize('factory', (peers.dqn_networks, peers.r2d2_networks))
@@ -56,6 +43,8 @@ def test_an_exported_policy_needs_matching_images(exported):
       observations=specs.Array(shape, dtype)
     )
     with pytest.raises(ValueError, match=message):
-      peers.build(spec=spec, given=[exported])
+      peers.build(spec=spec, given=[behaviors.Exported(exported)])
   with pytest.raises(ValueError, match=r"\(5, 5, 2\).* are \{'image': \(2,\)"):
-    peers.build(spec=scripted.structured_spec(), given=[exported])
+    peers.build(
+      spec=scripted.structured_spec(), given=[behaviors.Exported(exported)]
+    )

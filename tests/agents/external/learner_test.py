@@ -12,7 +12,6 @@ from acme.agents.jax import r2d2
 from acme.utils import loggers
 
 from bt_acme import agents
-from bt_acme import config as config_lib
 from bt_acme.agents import learner as learner_lib
 from bt_acme.core import types
 from bt_acme.replay import sinks, table
@@ -26,23 +25,15 @@ LSTM = 8  # As in `peers.r2d2_networks`.
 @pytest.fixture(name='client')
 def make_client():
   """Returns a client of a server with sequences of this package's actor."""
-  config = fakes.make_config(
-    network=config_lib.NetworkConfig(
-      torso_size=16, lstm_size=LSTM, head_size=16
-    ),
-    replay=config_lib.ReplayConfig(
-      trace_length=T,
-      sequence_period=fakes.P,
-      min_replay_size=4,
-      max_replay_size=10_000,
-      samples_per_insert=1.0,
-      codec='tensors',
-      initial_priority='one',  # Makes changes by the learner visible.
-    ),
+  agent = fakes.changed(
+    fakes.make_agent('r2d2'),
+    network={'lstm_size': LSTM},
+    # The initial priority makes changes by the learner visible.
+    replay={'codec': 'tensors', 'initial_priority': 'one'},
     # Lets the actor run far ahead of the learner.
-    learner=config_lib.LearnerConfig(batch_size=64),
+    learner={'batch_size': 64},
   )
-  builder = agents.R2D2Builder(config, fakes.SPEC)
+  builder = agents.R2D2Builder(agent.config, fakes.SPEC)
   server = reverb.Server(builder.make_replay_tables(None), port=None)
   client = reverb.Client(f'localhost:{server.port}')
   sink, writer = builder.make_sink(client)

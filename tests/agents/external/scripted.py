@@ -75,12 +75,14 @@ class Recorder:
     return self.actions[(len(self.seen) - 1) % len(self.actions)]
 
 
-def make_actor(choices, policies, spec, weights=(), evaluation=False, **config):
+def make_actor(
+  choices, policies, spec=None, weights=(), evaluation=False, **config
+):
   inner = ScriptedActor(choices)
   transfer = outer_core.Transfer(
     tuple(behaviors.FromCallable(each, name='policy') for each in policies),
     config_lib.TransferConfig(**config),
-    spec,
+    spec or discrete_spec(),
     weights,
   )
   actor = actor_lib.BTActor(
