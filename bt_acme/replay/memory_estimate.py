@@ -78,7 +78,7 @@ def _estimate_tensors(
   for field in fields.stored(shapes):
     if field.rows is not fields.Rows.FRAMES:
       row += np.dtype(field.dtype).itemsize
-  sequence = (config.trace_length + 1) * row + 2 * 4 * shapes.lstm_size
+  sequence = (config.sequence_length + 1) * row + 2 * 4 * shapes.lstm_size
   return MemoryEstimate(
     raw=config.max_replay_size * sequence,
     compressed=config.max_replay_size

@@ -28,6 +28,11 @@ def test_memory_estimate():
   )
   assert tensors.raw == 125_000 * (161 * (4 * 7056 + 34) + 4096)
   assert tensors.compressed > 10 * estimate.compressed
+  # A burn-in is stored too.
+  longer = memory_estimate.estimate(
+    dataclasses.replace(config, codec='tensors', burn_in_length=80), shapes
+  )
+  assert longer.raw == 125_000 * (241 * (4 * 7056 + 34) + 4096)
   small = memory_estimate.MemoryEstimate(raw=2_500_000, compressed=30_000)
   assert '2.5 MB of steps, compressed to about 0.0 MB' in str(small)
 
