@@ -169,7 +169,10 @@ def transfer(
     env: see `pretrain`.
     behavior: one behavior, several, or a `Bank`. A behavior is the result of
       `Run.export` or `load_behavior`, its directory, the name `action_repeat`
-      or `uniform`, or your own `bt_acme.behaviors.Behavior`.
+      or `uniform`, or your own `bt_acme.behaviors.Behavior`. A string may list
+      several directories or names, separated by commas. The settings
+      `behavior_epsilon` and `behavior_reward_input` apply to all exported
+      behaviors, whatever they were loaded with.
     max_actor_steps: see `pretrain`.
     behavior_weights: the relative probability that a flight uses each behavior;
       empty for equal probabilities.
@@ -252,7 +255,9 @@ def _start(
   transferred: Tuple[behaviors.Behavior, ...] = ()
   if isinstance(config, config_lib.BTConfig):
     given: Any = behavior if isinstance(behavior, (list, tuple)) else [behavior]
-    transferred = tuple(_make_behavior(x, config.transfer) for x in given)
+    transferred = tuple(
+      made for x in given for made in _make_behaviors(x, config.transfer)
+    )
   agent = assembly.Agent(config, spec, transferred, tuple(behavior_weights))
   source = init_from if isinstance(init_from, behaviors.Exported) else None
   folder = source.folder if source else str(init_from)
@@ -308,15 +313,16 @@ def configure(
   return config, {k: v for k, v in values_of_run.items() if k in RUN_SETTINGS}
 
 
-def _make_behavior(
+def _make_behaviors(
   given: BehaviorLike, transfer: config_lib.TransferConfig
-) -> behaviors.Behavior:
-  """Loads a behavior, or applies the transfer settings to an exported one."""
+) -> Tuple[behaviors.Behavior, ...]:
+  """Loads behaviors, or applies the transfer settings to an exported one."""
   if isinstance(given, behaviors.Exported):
-    return given.acting(
+    acting = given.acting(
       epsilon=transfer.behavior_epsilon,
       reward_input=transfer.behavior_reward_input,
     )
+    return (acting,)
   if isinstance(given, behaviors.Behavior):
-    return given
-  return named_behaviors.make(str(given), transfer)[0]
+    return (given,)
+  return named_behaviors.make(str(given), transfer)
