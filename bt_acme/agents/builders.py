@@ -17,6 +17,7 @@ from bt_acme import assembly
 from bt_acme import config as config_lib
 from bt_acme.agents import acme_actor
 from bt_acme.agents import learner as learner_lib
+from bt_acme.core import epsilon as epsilon_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.replay import blocks, priority_updates, sinks
 from bt_acme.replay import sampler as sampler_lib
@@ -60,9 +61,13 @@ class AgentBuilder(builders.ActorLearnerBuilder):
       epsilon: the probability of a random action; None for the configured
         `evaluation_epsilon`.
       evaluation: whether to disable flights.
+
+    Raises:
+      ValueError: if epsilon is not a probability.
     """
     if epsilon is None:
       epsilon = self.agent.config.acting.evaluation_epsilon
+    epsilon_lib.check(epsilon)
     return ActingMode(epsilon, evaluation)
 
   def make_replay_tables(

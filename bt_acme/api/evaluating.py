@@ -151,8 +151,8 @@ def evaluate(
 
   Raises:
     ValueError: if the environment does not exist or has other shapes, if
-      `episodes` is not positive, or if the episodes need more memory than this
-      machine has.
+      `episodes` is not positive, if `epsilon` is not a probability, or if the
+      episodes need more memory than this machine has.
 
   Example:
     ```python

@@ -8,6 +8,8 @@ import numpy as np
 
 from bt_acme.acting import behavior
 from bt_acme.behaviors import exported_folder, pretrained
+from bt_acme.config import checks, names
+from bt_acme.core import epsilon as epsilon_lib
 from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import host as host_reward
@@ -56,8 +58,9 @@ class Exported(behavior.Behavior):
       setting: the name of the user's setting for the directory, for errors.
 
     Raises:
-      ValueError: if the directory is missing, incomplete or damaged, or if the
-        archive cannot be downloaded or has another checksum.
+      ValueError: if the directory is missing, incomplete or damaged, if the
+        archive cannot be downloaded or has another checksum, or if a setting is
+        invalid.
     """
     self.folder = pretrained.resolve(str(folder), setting=setting)
     self.name = pathlib.Path(self.folder).name
@@ -76,6 +79,13 @@ class Exported(behavior.Behavior):
     return copied
 
   def _act_as(self, epsilon: float, reward_input: str) -> None:
+    epsilon_lib.check(epsilon)
+    choices = ('recompute', 'zero')
+    checks.require(
+      reward_input in choices,
+      f'reward_input={reward_input!r} is unknown: '
+      + names.suggest(reward_input, choices),
+    )
     self._epsilon = epsilon
     self._recompute = (
       reward_input == 'recompute' and self.statistics is not None

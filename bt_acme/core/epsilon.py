@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from bt_acme.config import checks
+
 
 def ladder(
   num_environments: int, *, base: float, alpha: float
@@ -28,6 +30,11 @@ def ladder(
   """
   steps = np.arange(num_environments) / max(num_environments - 1, 1)
   return (base ** (1 + alpha * steps)).astype(np.float32)
+
+
+def check(epsilon: float) -> None:
+  """Raises ValueError unless epsilon is a probability."""
+  checks.require(0 <= epsilon <= 1, f'epsilon={epsilon} must lie in [0, 1].')
 
 
 def choose(

@@ -6,6 +6,7 @@ import numpy as np
 
 from bt_acme import assembly, environments
 from bt_acme.acting import vector_actor
+from bt_acme.core import epsilon as epsilon_lib
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
 
@@ -60,9 +61,14 @@ class Evaluator:
       epsilon: the epsilon of the policy; None for the configured
         `evaluation_epsilon`.
       flights: whether the agent starts flights, as in training.
+
+    Raises:
+      ValueError: if an environment does not exist, or if epsilon is not a
+        probability.
     """
     if epsilon is None:
       epsilon = agent.config.acting.evaluation_epsilon
+    epsilon_lib.check(epsilon)
     self.environment = vector.VectorEnvironment(
       [
         environments.make(

@@ -3,6 +3,7 @@
 import pytest
 
 import bt_acme
+from bt_acme import behaviors
 from bt_acme.api import runs
 
 
@@ -23,3 +24,19 @@ def test_a_text_may_list_behaviors(given, started):
   bt_acme.transfer('Chain-5', given, max_actor_steps=5_000)
   (agent,) = started
   assert [each.name for each in agent.behaviors] == ['action_repeat', 'uniform']
+
+
+@pytest.mark.parametrize('epsilon', [-0.1, 1.5, float('nan')])
+def test_epsilon_must_be_a_probability(epsilon):
+  behavior = bt_acme.load_behavior('minigrid-explorer')
+  message = rf'^epsilon={epsilon} must lie in \[0, 1\]'
+  for call in (bt_acme.evaluate, bt_acme.video.show):
+    with pytest.raises(ValueError, match=message):
+      call(behavior, env='MiniGrid-Empty-5x5-v0', epsilon=epsilon)
+  with pytest.raises(ValueError, match=message):
+    behaviors.Exported('minigrid-explorer', epsilon=epsilon)
+
+
+def test_the_reward_input_of_a_behavior_must_be_known():
+  with pytest.raises(ValueError, match="did you mean 'recompute'"):
+    behaviors.Exported('minigrid-explorer', reward_input='recompte')
