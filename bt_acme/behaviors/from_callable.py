@@ -10,6 +10,7 @@ import numpy as np
 
 from bt_acme.acting import behavior
 from bt_acme.core.behavior_transfer import behavior_core
+from bt_acme.environments import saving
 
 _HINT = (
   'Pass a function that takes a seed and returns a policy, lambda seed: policy.'
@@ -106,13 +107,6 @@ class FromCallable(behavior.Behavior):
     return policy
 
 
-def _is_stateful(policy: object) -> bool:
-  # A network may have attributes with these names that are not methods.
-  return callable(getattr(policy, 'state', None)) and callable(
-    getattr(policy, 'restore', None)
-  )
-
-
 class _CallableHost(behavior.Host):
   """The policies of N environments; each has its own state."""
 
@@ -169,7 +163,7 @@ class _CallableHost(behavior.Host):
     return {
       'actor_steps': self._actor_steps,
       'policies': [
-        policy.state() if _is_stateful(policy) else None
+        policy.state() if saving.can_be_saved(policy) else None
         for policy in self._policies
       ],
     }
@@ -177,7 +171,7 @@ class _CallableHost(behavior.Host):
   def restore(self, state: behavior.HostState) -> None:
     self._actor_steps = state['actor_steps']
     for policy, own in zip(self._policies, state['policies'], strict=True):
-      if _is_stateful(policy):
+      if saving.can_be_saved(policy):
         policy.restore(own)
 
   def _where(self, environment: int) -> str:

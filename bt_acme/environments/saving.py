@@ -23,7 +23,7 @@ def state_of(environment: Any) -> State:
   Raises:
     SaveNotSupportedError: if the environment cannot be saved.
   """
-  if not _can_be_saved(environment):
+  if not can_be_saved(environment):
     name = type(environment).__name__
     raise SaveNotSupportedError(
       f'{name} cannot be saved in the middle of an episode, so a resumed run '
@@ -33,8 +33,9 @@ def state_of(environment: Any) -> State:
   return environment.state()
 
 
-def _can_be_saved(environment: object) -> bool:
-  # Some environments have attributes of these names that are not methods.
-  return callable(getattr(environment, 'state', None)) and callable(
-    getattr(environment, 'restore', None)
+def can_be_saved(owner: object) -> bool:
+  """Returns whether an environment or a policy can save its own state."""
+  # Some have attributes of these names that are not methods.
+  return callable(getattr(owner, 'state', None)) and callable(
+    getattr(owner, 'restore', None)
   )
