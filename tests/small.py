@@ -6,14 +6,10 @@ from bt_acme.api import evaluating
 from bt_acme.config import presets
 from bt_acme.environments import registry
 
-_SETTINGS = {
+SETTINGS = {
   **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 8),
   **{'trace_length': 8, 'sequence_period': 4, 'batch_size': 4},
-  **{
-    'min_replay_size': 40,
-    'num_evaluators': 0,
-    'samples_per_insert': 1.0,
-  },
+  **{'min_replay_size': 40, 'num_evaluators': 0, 'samples_per_insert': 1.0},
 }
 _EPISODES = 4  # The maximum number of episodes of an evaluation.
 
@@ -21,7 +17,7 @@ _EPISODES = 4  # The maximum number of episodes of an evaluation.
 def make_runs_small(monkeypatch):
   """Makes the preset for MiniGrid and all evaluations tiny."""
   preset = presets.PRESETS['minigrid']
-  small = preset._replace(settings={**preset.settings, **_SETTINGS})
+  small = preset._replace(settings={**preset.settings, **SETTINGS})
   monkeypatch.setattr(
     presets, 'PRESETS', {**presets.PRESETS, 'minigrid': small}
   )

@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from unittest import mock
 
 import gymnasium
@@ -16,17 +14,17 @@ import bt_acme
 from bt_acme import behaviors, environments
 from bt_acme.api import describing
 from bt_acme.cli import run as run_cli
+from tests import python
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
+Box = gymnasium.spaces.Box
 
 ENVIRONMENT = 'MiniGrid-Empty-5x5-v0'
 TINY = {
   'max_actor_steps': 400,
   'num_environments': 4,
   'progress': 'off',
-  'torso_size': 8,
-  'lstm_size': 8,
-  'head_size': 8,
+  **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 8),
   'trace_length': 8,
   'sequence_period': 4,
   'min_replay_size': 10,
@@ -37,6 +35,10 @@ TINY = {
 }
 # Evaluations compile another actor.
 WITHOUT_EVALUATIONS = {**TINY, 'num_evaluators': 0}
+UNTIL_THE_FIRST_STEP = {
+  **WITHOUT_EVALUATIONS,
+  'callbacks': [lambda values: True],
+}
 
 
 @pytest.fixture(name='ngu', scope='module')
@@ -94,7 +96,7 @@ def test_a_run_describes_itself(bt):
 
 
 def test_a_temporary_workdir_is_deleted_with_the_run():
-  run = bt_acme.train(ENVIRONMENT, **WITHOUT_EVALUATIONS)
+  run = bt_acme.train(ENVIRONMENT, **UNTIL_THE_FIRST_STEP)
   folder = run.workdir
   assert folder.is_dir()
   del run
@@ -205,9 +207,7 @@ def test_a_bank_grows(bt, behavior, tmp_path):
       bank.add(behavior, name)
   assert not list(bank.folder.glob('.*'))
   assert '.unfinished' not in card
-  other = bt_acme.train(
-    'Chain-5', callbacks=[lambda values: True], **WITHOUT_EVALUATIONS
-  )
+  other = bt_acme.train('Chain-5', **UNTIL_THE_FIRST_STEP)
   with pytest.raises(ValueError, match='expects actions 7'):
     bank.add(other, 'three')
   assert bank.names() == ['one', 'two']
@@ -219,11 +219,7 @@ def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
   stops_at = [200]
 
   def learn(**changes):
-    settings = {
-      **WITHOUT_EVALUATIONS,
-      'workdir': tmp_path / 'runs',
-      **changes,
-    }
+    settings = {'workdir': tmp_path / 'runs', **WITHOUT_EVALUATIONS, **changes}
     return bt_acme.continual(
       tasks,
       tmp_path / 'bank',
@@ -333,7 +329,7 @@ def test_several_kinds_of_behaviors(behavior):
     behavior_weights=(1, 1, 2),
     init_from=behavior,
     init='partial',
-    **WITHOUT_EVALUATIONS,
+    **UNTIL_THE_FIRST_STEP,
   )
   names = [each.name for each in run.agent.behaviors]
   assert names == ['explorer', 'uniform', 'action_repeat']
@@ -351,10 +347,8 @@ def test_evaluate(bt, behavior):
   assert '3 episodes' in repr(played) and '<table>' in played._repr_html_()
   again = bt_acme.evaluate(bt, episodes=3, seed=1)
   np.testing.assert_array_equal(again.lengths, played.lengths)
-  elsewhere = bt_acme.evaluate(
-    behavior, env='MiniGrid-Empty-6x6-v0', episodes=2
-  )
-  assert elsewhere.env == 'MiniGrid-Empty-6x6-v0'
+  larger = 'MiniGrid-Empty-6x6-v0'
+  assert bt_acme.evaluate(behavior, env=larger, episodes=2).env == larger
   with pytest.raises(ValueError, match='hoose an environment with equal'):
     bt_acme.evaluate(behavior, env='Chain-5')
   with pytest.raises(ValueError, match='episodes=0'):
@@ -398,14 +392,14 @@ def test_register_dm_env_environment():
     return environments.make(ENVIRONMENT, seed=seed)
 
   bt_acme.register_environment('own-grid', make)
-  run = bt_acme.train('own-grid', **WITHOUT_EVALUATIONS)
+  run = bt_acme.train('own-grid', **UNTIL_THE_FIRST_STEP)
   assert run.agent.spec.name == 'own-grid'
 
 
 class _Lights(gymnasium.Env):
   """Rewards the action that the observation shows."""
 
-  observation_space = gymnasium.spaces.Box(0, 255, (5, 5, 1), np.uint8)
+  observation_space = Box(0, 255, (5, 5, 1), np.uint8)
   action_space = gymnasium.spaces.Discrete(2)
 
   def reset(self, *, seed=None, options=None):
@@ -440,13 +434,10 @@ def test_register_gymnasium_environment():
   'changes, message',
   [
     (
-      {'observation_space': gymnasium.spaces.Box(0, 1, (5, 5, 1))},
-      'has observations .* Wrap it to return uint8',
+      {'observation_space': Box(0, 1, (5, 5, 1))},
+      'observations .* return uint8',
     ),
-    (
-      {'action_space': gymnasium.spaces.Box(0, 1, (2,))},
-      'has actions .* numbered from 0',
-    ),
+    ({'action_space': Box(0, 1, (2,))}, 'has actions .* numbered from 0'),
   ],
 )
 def test_environments_that_do_not_fit(changes, message):
@@ -464,10 +455,7 @@ def test_environments_that_do_not_fit(changes, message):
   'settings, message',
   [
     ({'env': 'MiniGrid-Emty-5x5-v0'}, '[Dd]id you mean'),
-    (
-      {'learnin_rate': 1.0},
-      "learnin_rate=1.0 .*[Dd]id you mean 'learning_rate'",
-    ),
+    ({'learnin_rate': 1.0}, "_rate=1.0 .*[Dd]id you mean 'learning_rate'"),
     ({'learning_rate': -1.0}, 'learning_rate'),
     ({'progress': 'loud'}, "progress='loud'"),
     ({'preset': 'tiny'}, "preset='tiny'"),
@@ -497,7 +485,7 @@ def test_names_are_imported_on_first_use():
   assert {'pretrain', 'plots', '__version__'} <= set(dir(bt_acme))
   heavy = {'jax', 'haiku', 'matplotlib', 'tensorflow', 'reverb', 'acme'}
   code = f'import sys, bt_acme; assert not {heavy} & set(sys.modules)'
-  subprocess.run([sys.executable, '-c', code], check=True)
+  assert python.run('-c', code).returncode == 0
 
 
 def test_a_second_run_in_a_workdir_is_refused(tmp_path):

@@ -9,27 +9,17 @@ from PIL import Image
 import bt_acme
 from bt_acme import config as config_lib
 from bt_acme.config import names
+from tests import small
 
 _ENV = 'MiniGrid-Empty-5x5-v0'
-_SMALL = {
-  **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 8),
-  **{'trace_length': 8, 'sequence_period': 4, 'batch_size': 4},
-  **{'min_replay_size': 10, 'num_evaluators': 0},
-  'samples_per_insert': 1.0,
-}
 
 
 @pytest.fixture(name='workdir', scope='module')
 def pretrain(tmp_path_factory):
   workdir = tmp_path_factory.mktemp('runs') / 'explorer'
-  bt_acme.pretrain(
-    _ENV,
-    max_actor_steps=400,
-    num_environments=4,
-    workdir=workdir,
-    progress='off',
-    **_SMALL,
-  )
+  budget = {'max_actor_steps': 400, 'num_environments': 4}
+  settings = {**small.SETTINGS, 'min_replay_size': 10, **budget}
+  bt_acme.pretrain(_ENV, workdir=workdir, progress='off', **settings)
   return workdir
 
 

@@ -9,97 +9,66 @@ pytest.importorskip('launchpad', reason='needs the full environment')
 
 from tests.launch import scripts
 
+_ON_RAY = '--lp_launch_type=ray --ray_address=1.2.3.4:5 --ray_python='
+
 
 # The tests of `config` and `cli` check more messages about single settings.
 @pytest.mark.parametrize(
-  'script, arguments, message',
+  'command, message',
   [
-    ('run_ngu', ['--env=montezumas_revenge'], "mean 'montezuma_revenge'"),
+    ('run_ngu --env=montezumas_revenge', "mean 'montezuma_revenge'"),
     (
-      'run_ngu',
-      ['--intrinsic_reward=icm'],
-      "intrinsic_reward='icm'",
-    ),
-    ('run_ngu', ['--num_actors=two'], 'num_actors'),
-    ('run_ngu', ['--no_such_flag=1'], 'no_such_flag'),
-    ('run_ngu', ['--lp_launch_type=vertex_ai'], "'vertex_ai'"),
-    (
-      'run_ngu',
-      ['--lp_launch_type=ray', '--ray_address=1.2.3.4:5', '--ray_python=none'],
+      f'run_ngu {_ON_RAY}none',
       "ray_python='none' is not an executable. Run `make ray`",
     ),
     (
-      'run_ngu',
-      [
-        *('--lp_launch_type=ray', '--ray_address=1.2.3.4:5'),
-        f'--ray_python={sys.executable}',
-      ],
+      f'run_ngu {_ON_RAY}{sys.executable}',
       f"ray_address='1.2.3.4:5', ray_python={sys.executable!r}: "
       "ModuleNotFoundError: No module named 'ray'",
     ),
-    ('run_ngu', ['--num_devices=2'], 'num_devices=2 exceeds the number'),
-    ('run_ngu', ['--replay_port=70000'], 'replay_port=70000 must lie in'),
     (
-      'run_ngu',
-      ['--max_actor_steps=100', '--min_replay_size=50'],
+      'run_ngu --max_actor_steps=100 --min_replay_size=50',
       'fewer than min_replay_size=50, so the learner would never start',
     ),
     (
-      'run_ngu',
-      ['--env=pong', '--max_replay_size=1000000000', '--max_actor_steps=100'],
+      'run_ngu --env=pong --max_replay_size=1000000000 --max_actor_steps=100',
       'max_replay_size=1000000000, ',
     ),
     (
-      'run_ngu',
-      ['--num_actors=1000000', '--lp_launch_type=local_mt'],
+      'run_ngu --num_actors=1000000 --lp_launch_type=local_mt',
       '4,000,000 environments with their buffers',
     ),
-    ('run_ngu', ['--memory_capacity=100000000000'], 'not exceed 10,000,000.'),
-    ('run_ngu', ['--torso_size=' + '9' * 30], '9 must not exceed 16,384.'),
-    ('run_ngu', ['--learning_rate=1e308'], '=1e+308 must not exceed 1.'),
-    ('run_ngu', ['--workdir=' + 'x' * 5000], 'is not writable: '),
-    ('run_bt', [], "behavior='' is empty"),
-    ('run_bt', ['--bank=nowhere'], "bank='nowhere' contains no behaviors"),
+    ('run_ngu --workdir=' + 'x' * 5000, 'is not writable: '),
+    ('run_bt', "behavior='' is empty"),
+    ('run_bt --bank=nowhere', "bank='nowhere' contains no behaviors"),
     (
-      'run_continual',
-      ['--behavior=uniform'],
+      'run_continual --behavior=uniform',
       "behavior='uniform' does not fit a bank that grows",
     ),
-    ('run_continual', ['--bank='], "bank='' is empty. Pass the directory"),
+    ('run_continual --bank=', "bank='' is empty. Pass the directory"),
     (
-      'run_continual',
-      ['--lp_launch_type=local_mp'],
+      'run_continual --lp_launch_type=local_mp',
       "lp_launch_type='local_mp' is not supported",
     ),
-    ('run_bt', ['--behavior=nowhere'], "'nowhere' is neither a directory"),
     (
-      'run_bt',
-      ['--behavior=uniform', '--behavior_weights=1,2'],
+      'run_bt --behavior=uniform --behavior_weights=1,2',
       'behavior_weights=(1.0, 2.0) is invalid',
     ),
-    ('run_r2d2', ['--init_from=nowhere'], "init_from='nowhere' has no"),
     (
-      'run_r2d2',
-      ['--snapshot_steps=10'],
+      'run_r2d2 --snapshot_steps=10',
       "snapshot_steps='10' exports behaviors during pre-training, but",
     ),
-    ('run_r2d2', ['--init=half'], "init='half' is unknown"),
-    ('run_r2d2', ['--init=partial'], "no effect with init_from=''"),
   ],
 )
-def test_bad_input(refuse, script, arguments, message):
-  assert message in refuse(script, *arguments)
+def test_bad_input(refuse, command, message):
+  assert message in refuse(*command.split())
 
 
 @pytest.mark.parametrize(
   'argument, message',
   [
     ('--seed=-1', 'seed=-1 must lie in'),
-    ('--epsilon=nan', 'epsilon=nan must be finite'),
     ('--epsilon=1.5', 'epsilon=1.5 must not exceed 1'),
-    ('--epsilon=-1e300', 'epsilon=-1e+300 must not exceed 1,000,000,000 in'),
-    ('--episodes=' + '9' * 30, 'episodes=' + '9' * 30 + ' must not exceed'),
-    ('--max_video_steps=' + '9' * 30, 'max_video_steps=' + '9' * 30 + ' must'),
   ],
 )
 def test_bad_input_of_an_evaluation(server, argument, message):
