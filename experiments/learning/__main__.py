@@ -7,6 +7,7 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   limits       Tasks that BT solves with only some of the seeds.
   margin       BT with and without a margin of the extra action.
   wide         One behavior helps in many tasks.
+  bank         Five behaviors, drawn uniformly or with learned priorities.
   no_harm      BT does no harm if the reward is easy to find.
   deception    BT helps although the behavior itself loses reward.
   ablation     Flights and extra action, separately and together.

@@ -13,7 +13,10 @@ which the habits of the behavior, visiting cells and opening the door, are
 rewarded, neutral or penalized. `settings` starts with the values of version
 0.1.0 or of the paper, in an environment and with seeds that no other table
 uses. `ez-greedy` repeats one action, so it has no state and no epsilon.
-Episodes of `memory` have eight steps.
+Episodes of `memory` have eight steps. `bank` uses, of five environments, the
+first layout from number 8 on in which `minigrid-explorer` alone solves between
+1 and 50% of 64 episodes, and a task that this behavior always solves. This rule
+and all settings were fixed before any run of R2D2 in these layouts.
 """
 
 import dataclasses
@@ -22,6 +25,7 @@ import pathlib
 from typing import Any, Dict, List, Sequence, Tuple
 
 from bt_acme.behaviors import pretrained
+from bt_acme.cli import named_behaviors
 from experiments.harness import small_runs
 
 Run = small_runs.SmallRun
@@ -70,9 +74,17 @@ def tables() -> List[Table]:
 
 
 def _run(env: str, data: Dict[str, Any]) -> Run:
-  explored = data.get('behavior')
-  behavior: Any = explored
-  if explored and explored not in pretrained.names():
-    settings = {'intrinsic_reward': 'ngu'}
-    behavior = Run('NGU', 'ngu', explored, PRETRAINING_STEPS, settings)
+  behavior: Any = data.get('behavior')
+  if isinstance(behavior, list):
+    behavior = tuple(map(_behavior, behavior))
+  elif behavior:
+    behavior = _behavior(behavior)
   return Run(**{**data, 'env': env, 'behavior': behavior})
+
+
+def _behavior(name: str) -> small_runs.Behavior:
+  """Returns a behavior: by its name, or of NGU in an environment."""
+  if name in (*pretrained.names(), *named_behaviors.BUILT_IN):
+    return name
+  settings = {'intrinsic_reward': 'ngu'}
+  return Run('NGU', 'ngu', name, PRETRAINING_STEPS, settings)
