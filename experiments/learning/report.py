@@ -125,6 +125,7 @@ def _summary(
   header = [
     *('algorithm', 'mean solved, %', 'IQM solved, % (95% interval)'),
     *('tasks solved with all seeds', f'P({last} > algorithm) (95% interval)'),
+    f'{last} - algorithm, paired by seed, % (95% interval)',
   ]
   rows = [
     [
@@ -132,12 +133,7 @@ def _summary(
       f'{np.mean(runs):.0f}',
       _interval(intervals.bootstrap(intervals.interquartile_mean, runs), 0),
       f'{np.sum(np.all(runs >= 100 * _SOLVED, axis=0))} of {len(tables)}',
-      ''
-      if algorithm == last
-      else _interval(
-        intervals.bootstrap(intervals.probability_of_improvement, best, runs),
-        2,
-      ),
+      *(['', ''] if algorithm == last else _comparison(best, runs)),
     ]
     for algorithm, runs in solved.items()
   ]
@@ -146,6 +142,15 @@ def _summary(
     f'**All {len(tables)} tasks, {tables_lib.counted(len(best), "seed")}**'
   )
   return ['', title, '', text]
+
+
+def _comparison(best: np.ndarray, runs: np.ndarray) -> List[str]:
+  """Returns the probability of an improvement, and its mean."""
+  probability = intervals.bootstrap(
+    intervals.probability_of_improvement, best, runs
+  )
+  difference = intervals.bootstrap(intervals.mean, best - runs)
+  return [_interval(probability, 2), _interval(difference, 0)]
 
 
 def profile(

@@ -157,8 +157,8 @@ def test_the_summary_of_a_claim_is_over_tasks_and_common_seeds(three_tasks):
   first = lines.index('**All 3 tasks, 2 seeds**')
   r2d2, bt = lines[first + 4 : first + 6]
   # Of the six runs, the lowest and the highest do not count in the IQM.
-  assert r2d2 == '| R2D2 | 50 | 50 [50, 50] | 1 of 3 | 0.67 [0.67, 0.67] |'
-  assert bt == '| BT | 65 | 73 [73, 73] | 2 of 3 |  |'
+  assert r2d2 == '| R2D2 | 50 | 50 [50, 50] | 1 of 3 | 0.67 [0.67, 0.67] | 15 [15, 15] |'
+  assert bt == '| BT | 65 | 73 [73, 73] | 2 of 3 |  |  |'
 
 
 def test_tasks_with_different_algorithms_have_no_summary(three_tasks):
