@@ -145,12 +145,12 @@ class Chaos:
 
   def processes(self):
     """Returns the title of each process of the run ('' without one), by PID."""
-    found = {p.pid: _title(p) for p in self.script.survivors()}
+    found = {p.pid: title_of(p) for p in self.script.survivors()}
     if self._machines is not None:
       # Nodes have the environment of their machine.
       for pid in self._machines.all_processes():
         with contextlib.suppress(psutil.NoSuchProcess):
-          title = _title(psutil.Process(pid))
+          title = title_of(psutil.Process(pid))
           found.update({pid: title} if title else {})
     return found
 
@@ -162,7 +162,7 @@ class Chaos:
         process = psutil.Process(pid)
         parent = process.parent()
         # Child processes of a node have its title, too.
-        if title and (parent is None or _title(parent) != title):
+        if title and (parent is None or title_of(parent) != title):
           found.append((process.create_time(), title, pid))
     return {title: pid for _, title, pid in sorted(found)}
 
@@ -365,7 +365,7 @@ class Chaos:
       self._machines.close()
 
 
-def _title(process):
+def title_of(process):
   """Returns the node of a process; '' if it belongs to none."""
   try:
     return process.environ().get(heartbeats.TITLE_VARIABLE, '')
