@@ -3,13 +3,12 @@
 import json
 import shutil
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import bt_acme
+from tests import python
 from tests.launch import scripts
 
 IN_PROCESS = '--lp_launch_type=in_process'
@@ -32,12 +31,9 @@ _LIMIT = 'import resource as r; r.setrlimit(r.RLIMIT_FSIZE, ({0}, {0}))\n'
 def _run(script, *arguments, largest_file=None):
   """Runs a script; returns code, standard output and errors."""
   limit = '' if largest_file is None else _LIMIT.format(largest_file)
-  done = subprocess.run(
-    [sys.executable, '-c', limit + _RUN, scripts.path_of(script), *arguments],
+  done = python.run(
+    *('-c', limit + _RUN, scripts.path_of(script), *arguments),
     env=scripts.ENVIRONMENT,
-    capture_output=True,
-    text=True,
-    timeout=200,
   )
   assert done.stdout.endswith('loaded\n'), done.stdout
   return done.returncode, done.stdout[: -len('loaded\n')], done.stderr
@@ -96,6 +92,8 @@ def test_the_workdir_is_like_that_of_a_distributed_run(ngu):
   for label in ('actor', 'learner', 'evaluator'):
     assert scripts.rows(workdir, label)
     assert list((workdir / 'logs' / label).glob('events.*'))
+  record = json.loads((workdir / 'config.json').read_text())
+  assert record['began_with']['evaluation_episodes'] == 2
 
 
 def test_a_run_is_evaluated_like_its_exported_behavior(ngu):
@@ -127,9 +125,8 @@ def test_transfer_stores_the_behavior(ngu, tmp_path):
   )
   # The number of evaluation episodes stays as in the command.
   run.resume(600)
-  assert np.unique(run.evaluations['actor_steps'], return_counts=True)[
-    1
-  ].tolist() == [3, 3, 3]
+  _, counts = np.unique(run.evaluations['actor_steps'], return_counts=True)
+  assert counts.tolist() == [3, 3, 3]
   # The command recognizes the behavior at its new path.
   code, output, errors = _train(
     'run_bt',
@@ -159,8 +156,3 @@ def test_a_run_of_another_engine_is_refused(ngu):
   assert code == 2
   assert "engine='in_process' then, None now" in errors
   assert scripts.contents(workdir) == before
-
-
-def test_the_record_contains_the_first_settings(ngu):
-  record = json.loads((ngu[0] / 'config.json').read_text())
-  assert record['began_with']['evaluation_episodes'] == 2
