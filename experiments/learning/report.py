@@ -83,7 +83,8 @@ def solved_episodes(
   """Returns the solved episodes of comparable tasks.
 
   Args:
-    tables: the tables of a claim.
+    tables: the tables of a claim. Tables without the column `solved` do not
+      count: any episode of their environments has a positive return.
     found: the existing results.
 
   Returns:
@@ -91,8 +92,9 @@ def solved_episodes(
     [seeds, tasks], of the seeds with which all tasks have been run. Empty if
     the tables have different algorithms, or no common seed.
   """
+  tables = [table for table in tables if 'solved' in table.columns]
   arms = {tuple(run.algorithm for run in table.runs) for table in tables}
-  if len(arms) != 1 or not all('solved' in table.columns for table in tables):
+  if len(arms) != 1:
     return {}
   seeds = [
     seed
@@ -119,9 +121,10 @@ def _summary(
 ) -> List[str]:
   """Makes the table over all tasks of a claim, if they are comparable."""
   solved = solved_episodes(tables, found)
-  if len(tables) < _FEWEST_TASKS or not solved:
+  *_, (last, best) = solved.items() or [('', np.empty([0, 0]))]
+  num_seeds, num_tasks = best.shape
+  if num_tasks < _FEWEST_TASKS:
     return []
-  *_, (last, best) = solved.items()
   header = [
     *('algorithm', 'mean solved, %', 'IQM solved, % (95% interval)'),
     *('tasks solved with all seeds', f'P({last} > algorithm) (95% interval)'),
@@ -132,15 +135,13 @@ def _summary(
       algorithm,
       f'{np.mean(runs):.0f}',
       _interval(intervals.bootstrap(intervals.interquartile_mean, runs), 0),
-      f'{np.sum(np.all(runs >= 100 * _SOLVED, axis=0))} of {len(tables)}',
+      f'{np.sum(np.all(runs >= 100 * _SOLVED, axis=0))} of {num_tasks}',
       *(['', ''] if algorithm == last else _comparison(best, runs)),
     ]
     for algorithm, runs in solved.items()
   ]
   text = tables_lib.markdown(header, rows, 'l' * len(header))
-  title = (
-    f'**All {len(tables)} tasks, {tables_lib.counted(len(best), "seed")}**'
-  )
+  title = f'**All {num_tasks} tasks, {tables_lib.counted(num_seeds, "seed")}**'
   return ['', title, '', text]
 
 
