@@ -38,7 +38,7 @@ class Bank:
 
   def add(
     self,
-    source: Union[runs.Run, behaviors.Exported, PathLike],
+    source: loading.Source,
     name: str,
     *,
     episodes: int = 20,
@@ -71,15 +71,14 @@ class Bank:
       ```
     """
     self.check_name(name)
-    if not isinstance(source, (runs.Run, behaviors.Exported)):
-      source = loading.load_behavior(source)
+    policy = loading.load_policy(source)
     for behavior in self.behaviors()[:1]:
-      spec = source.agent.spec
+      spec = policy.agent.spec
       behavior.validate(spec.observation_shape, spec.num_actions)
     # The behavior appears in the bank together with its card.
     unfinished = self.folder / _UNFINISHED
     try:
-      self._write(source, unfinished / name, episodes)
+      self._write(policy, unfinished / name, episodes)
       os.rename(unfinished / name, self.folder / name)
     finally:
       shutil.rmtree(unfinished, ignore_errors=True)

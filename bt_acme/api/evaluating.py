@@ -3,13 +3,13 @@
 import dataclasses
 import functools
 import html
-from typing import Dict, List, Optional, Tuple, Union
+from typing import Dict, List, Optional, Tuple
 
 import numpy as np
 import numpy.typing as npt
 
-from bt_acme import assembly, behaviors, memory_check
-from bt_acme.api import runs
+from bt_acme import assembly, memory_check
+from bt_acme.api import loading
 from bt_acme.evaluation import recorder, tables
 
 # The rows of the table of an evaluation: attribute and title.
@@ -19,8 +19,6 @@ _SHOWN = (
   ('extra_shares', 'extra action'),
   ('cells', 'cells'),
 )
-
-Source = Union[runs.Run, behaviors.Exported]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,7 +124,7 @@ class Evaluation:
 
 
 def evaluate(
-  source: Source,
+  source: loading.Source,
   *,
   env: str = '',
   episodes: int = 50,
@@ -137,7 +135,7 @@ def evaluate(
   """Plays evaluation episodes in parallel, one per environment.
 
   Args:
-    source: a run, or an exported behavior.
+    source: a run, a behavior, or anything that `load_behavior` accepts.
     env: the name of the environment; empty for the one used in training. The
       shapes of observations and actions must equal those of training.
     episodes: the number of episodes, and of environments.
@@ -150,9 +148,10 @@ def evaluate(
     The evaluation.
 
   Raises:
-    ValueError: if the environment does not exist or has other shapes, if
-      `episodes` is not positive, if `epsilon` is not a probability, or if the
-      episodes need more memory than this machine has.
+    ValueError: if the behavior cannot be loaded, if the environment does not
+      exist or has other shapes, if `episodes` is not positive, if `epsilon` is
+      not a probability, or if the episodes need more memory than this machine
+      has.
 
   Example:
     ```python
@@ -164,12 +163,13 @@ def evaluate(
   """
   if episodes < 1:
     raise ValueError(f'episodes={episodes} must be positive.')
-  agent = assembly.moved(source.agent, env)
+  policy = loading.load_policy(source)
+  agent = assembly.moved(policy.agent, env)
   memory_check.check(memory_check.estimate_evaluation(agent, episodes))
   recordings = recorder.play(
     agent,
-    source.variables,
-    source.statistics,
+    policy.variables,
+    policy.statistics,
     episodes=episodes,
     seed=seed,
     epsilon=epsilon,

@@ -9,6 +9,9 @@ from bt_acme.behaviors import download
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 
+# A run, a behavior, or anything that `load_behavior` accepts.
+Source = Union[runs.Run, behaviors.Exported, str, pathlib.Path]
+
 
 def load_behavior(
   folder: Union[str, pathlib.Path], *, sha256: str = ''
@@ -52,11 +55,25 @@ def load_behavior(
   return behaviors.Exported(chosen, setting='folder')
 
 
+def load_policy(source: Source) -> Union[runs.Run, behaviors.Exported]:
+  """Returns a run or a behavior, which is loaded if only its name is given.
+
+  Args:
+    source: a run, a behavior, or anything that `load_behavior` accepts.
+  """
+  if isinstance(source, (runs.Run, behaviors.Exported)):
+    return source
+  return load_behavior(source)
+
+
 def load_run(
   folder: Union[str, pathlib.Path],
   behavior: Union[behaviors.Behavior, Sequence[behaviors.Behavior]] = (),
 ) -> runs.Run:
   """Loads a run without resuming it; call `Run.resume` to do so.
+
+  The workdir does not record the budget of a stopped run, so pass the budget to
+  `Run.resume`.
 
   Args:
     folder: the workdir of a run in one process, or a directory written by

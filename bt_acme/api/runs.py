@@ -147,7 +147,7 @@ class Run:
 
   @property
   def max_actor_steps(self) -> int:
-    """Budget in actor steps."""
+    """Budget in actor steps; of a loaded run, the steps taken so far."""
     return self._config.max_actor_steps
 
   @property
@@ -246,7 +246,7 @@ class Run:
 
     Args:
       max_actor_steps: the new budget, counted from the start of the run; None
-        for the current budget.
+        for the current budget, which a run of `load_run` has used up.
       callbacks: replacements for the current callbacks (see
         `bt_acme.pretrain`); None to keep them.
 

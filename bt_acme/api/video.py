@@ -5,7 +5,7 @@ import pathlib
 from typing import Optional, Union
 
 from bt_acme import assembly
-from bt_acme.api import evaluating
+from bt_acme.api import loading
 from bt_acme.evaluation import recorder
 
 
@@ -52,7 +52,7 @@ class Video:
 
 
 def show(
-  source: evaluating.Source,
+  source: loading.Source,
   *,
   env: str = '',
   seed: int = 0,
@@ -67,7 +67,7 @@ def show(
   frame show who selects the action: the agent, the extra action or a flight.
 
   Args:
-    source: a run, or an exported behavior.
+    source: a run, a behavior, or anything that `load_behavior` accepts.
     env: the name of the environment; empty for the one used in training. The
       shapes of observations and actions must equal those of training.
     seed: the random seed of the episode.
@@ -90,11 +90,12 @@ def show(
     bt_acme.video.show(behavior, env='MiniGrid-Empty-5x5-v0', epsilon=0.1)
     ```
   """
+  policy = loading.load_policy(source)
   return Video(
     recorder.film(
-      assembly.moved(source.agent, env),
-      source.variables,
-      source.statistics,
+      assembly.moved(policy.agent, env),
+      policy.variables,
+      policy.statistics,
       suffix='.webm',
       seed=seed,
       epsilon=epsilon,

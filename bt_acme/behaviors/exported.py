@@ -52,7 +52,9 @@ class Exported(behavior.Behavior):
       folder: a directory written by `export`, the name of a behavior that comes
         with the package (`bt_acme.behaviors.list`), or the address of an
         archive with its checksum (see `bt_acme.load_behavior`).
-      epsilon: the epsilon of the epsilon-greedy policy.
+      epsilon: the epsilon of the epsilon-greedy policy. A run of
+        `bt_acme.transfer` replaces it by its setting `behavior_epsilon`, and
+        `reward_input` by `behavior_reward_input`.
       reward_input: `recompute` computes the intrinsic reward with frozen
         networks, as in training; `zero` supplies zeros, which is cheaper.
       setting: the name of the user's setting for the directory, for errors.

@@ -97,7 +97,7 @@ class SequenceBatch(NamedTuple):
       policy, needed by Retrace; 1 during a flight.
     reward: float32 [T, B], the reward that the agent maximizes.
     discount: float32 [T, B], the environment's discount: 0 at termination, else
-      1, including truncations.
+      1, also on a truncation, unless `bootstrap_truncations` is off.
     valid: float32 [T, B], 1 for a valid transition.
     proposal: int32 [T, B], the action that the behavior of the episode
       proposed; () unless the loss uses it (`TransferConfig.kickstarting`).

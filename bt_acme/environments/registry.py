@@ -43,7 +43,10 @@ def register(name: str, constructor: Callable[..., Any]) -> None:
       or a `gymnasium.Env` with uint8 observations [H, W, C] and actions
       numbered from 0. A gymnasium environment is seeded at its first reset. If
       the environment has `state()` and `restore(state)`, a stopped run resumes
-      in the middle of an episode (see `bt_acme.environments.saving`).
+      in the middle of an episode (see `bt_acme.environments.saving`). The torso
+      `small`, the default below 36 pixels a side, divides observations by 10,
+      which suits the indices of MiniGrid; for images of 20 pixels or more,
+      choose torso='workshop', which divides by 255.
 
   Raises:
     ValueError: if the name is taken, or contains a comma.

@@ -5,6 +5,7 @@ import pytest
 import bt_acme
 from bt_acme import behaviors
 from bt_acme.api import runs
+from bt_acme.evaluation import recorder
 
 
 @pytest.fixture(name='started')
@@ -40,3 +41,25 @@ def test_epsilon_must_be_a_probability(epsilon):
 def test_the_reward_input_of_a_behavior_must_be_known():
   with pytest.raises(ValueError, match="did you mean 'recompute'"):
     behaviors.Exported('minigrid-explorer', reward_input='recompte')
+
+
+def test_a_policy_may_be_given_by_its_name(monkeypatch):
+  played = []
+
+  def play(agent, *args, **options):
+    played.append((agent.spec.name, args))
+    return b''
+
+  for name in ('play', 'film'):
+    monkeypatch.setattr(recorder, name, play)
+  behavior = bt_acme.load_behavior('minigrid-explorer')
+  for call in (bt_acme.evaluate, bt_acme.video.show):
+    for source in (behavior, behavior.folder, 'minigrid-explorer'):
+      call(source, env='MiniGrid-Empty-5x5-v0')
+    with pytest.raises(ValueError, match="folder='nowhere'"):
+      call('nowhere')
+  assert len(played) == 6
+  for name, (variables, statistics) in played:
+    assert name == 'MiniGrid-Empty-5x5-v0'
+    assert set(variables.agent) == set(behavior.variables.agent)
+    assert statistics == behavior.statistics
