@@ -155,10 +155,19 @@ def three_tasks_and_their_results():
 def test_the_summary_of_a_claim_is_over_tasks_and_common_seeds(three_tasks):
   lines = report.report(*three_tasks).splitlines()
   first = lines.index('**All 3 tasks, 2 seeds**')
-  r2d2, bt = lines[first + 4 : first + 6]
   # Of the six runs, the lowest and the highest do not count in the IQM.
-  assert r2d2 == '| R2D2 | 50 | 50 [50, 50] | 1 of 3 | 0.67 [0.67, 0.67] | 15 [15, 15] |'
-  assert bt == '| BT | 65 | 73 [73, 73] | 2 of 3 |  |  |'
+  assert lines[first + 4 : first + 6] == [
+    '| R2D2 | 50 | 50 [50, 50] | 1 of 3 | 0.67 [0.67, 0.67] | 15 [15, 15] |',
+    '| BT | 65 | 73 [73, 73] | 2 of 3 |  |  |',
+  ]
+
+
+def test_only_tasks_with_solved_episodes_count(three_tasks):
+  (first, *others), found = three_tasks
+  other = dataclasses.replace(first, columns=('return',))
+  solved = report.solved_episodes([other, *others], found)
+  assert solved['BT'].tolist() == [[100.0, 0.0]] * 2
+  assert 'All' not in report.report([other], found)
 
 
 def test_tasks_with_different_algorithms_have_no_summary(three_tasks):
