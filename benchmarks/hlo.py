@@ -4,33 +4,42 @@ XLA's own analysis counts the body of a loop once. The text of the program says
 how often each loop runs.
 """
 
+import dataclasses
 import math
 import re
-from typing import Dict, Iterator, List, NamedTuple, Tuple
+from typing import Dict, Iterator, List, NamedTuple
 
 # Operations that name or wait for memory, and launch nothing.
 _FREE = frozenset(
-  'parameter constant tuple get-tuple-element bitcast after-all while call '
+  'parameter constant tuple get-tuple-element after-all while call '
   'conditional partition-id replica-id opt-barrier'.split()
 )
 _SLICES = ('dynamic-slice', 'slice', 'gather')
 _SHAPE = re.compile(r'([a-z]+\d*\w*)\[([\d,]*)\](\{[^}]*\})?')
-_CALLED = re.compile(
-  r'(?:body|to_apply|calls|true_computation|false_computation)=%?([\w.\-]+)'
+_ENTRY = 'ENTRY'  # Stands for the name of the computation that runs first.
+_NAME = re.compile(r'[\w.\-]+')
+_COMPUTATION = re.compile(r'(ENTRY)? ?%?([\w.\-]+) (?:\(.*)?\{$')
+_OPERATION = re.compile(
+  r'\s+(ROOT )?%?([\w.\-]+) = (.*?) ([a-z][\w\-]*)\((.*?)\)(?=,|$)(.*)'
 )
-_BRANCHES = re.compile(r'branch_computations=\{([^}]*)\}')
+_CALLED = re.compile(
+  r'(?:body|to_apply|calls|true_computation|false_computation|'
+  r'branch_computations)=(\{[^}]*\}|%?[\w.\-]+)'
+)
+_CONDITION = re.compile(r'condition=%?([\w.\-]+)')
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
 
 
-class Operation(NamedTuple):
-  """An operation of a program.
+@dataclasses.dataclass(eq=False)
+class Operation:
+  """An operation of a program, other than a bitcast, which only names memory.
 
   Attributes:
     name: its name in the program.
     code: what it does, such as `fusion` or `dynamic-slice`.
     result: the type of the result, as text.
-    operands: the names of the operands.
+    operands: the operations whose results it uses.
     value: the text between the parentheses: a constant, or a number.
     rest: everything else, as text.
     is_root: whether its result is that of its computation.
@@ -39,16 +48,21 @@ class Operation(NamedTuple):
   name: str
   code: str
   result: str
-  operands: Tuple[str, ...]
+  operands: List['Operation']
   value: str
   rest: str
-  is_root: bool
+  is_root: bool = False
 
   @property
   def cycles(self) -> int:
     """The duration in clock cycles, estimated by the compiler for TPUs."""
     found = _CYCLES.search(self.rest)
     return int(found[1]) if found else 0
+
+  @property
+  def called(self) -> List[str]:
+    """The names of the computations that it calls."""
+    return _NAME.findall(' '.join(_CALLED.findall(self.rest)))
 
 
 class Kernel(NamedTuple):
@@ -65,7 +79,7 @@ class Kernel(NamedTuple):
   bytes: float
 
 
-Computations = Dict[str, Dict[str, Operation]]
+Computations = Dict[str, List[Operation]]
 
 
 def kernels(text: str) -> List[Kernel]:
@@ -77,8 +91,7 @@ def kernels(text: str) -> List[Kernel]:
   Args:
     text: the compiled program, `compiled.as_text()`.
   """
-  computations, entry = _parse(text)
-  return list(_kernels(computations, entry, 1))
+  return list(_kernels(_parse(text), _ENTRY, 1))
 
 
 def size(shape: str) -> float:
@@ -97,68 +110,38 @@ def size(shape: str) -> float:
   return total
 
 
-def _parse(text: str) -> Tuple[Computations, str]:
-  """Returns the operations of all computations, and the entry's name."""
+def _parse(text: str) -> Computations:
+  """Returns the operations of all computations."""
   computations: Computations = {}
-  entry, current = '', ''
-  for line in text.splitlines():
-    if line.endswith('{') and not line.startswith((' ', 'HloModule')):
-      words = line.split()
-      is_entry = words[0] == 'ENTRY'
-      current = words[is_entry].lstrip('%')
-      entry = current if is_entry else entry
-      computations[current] = {}
-    elif ' = ' in line and current:
-      operation = _operation(re.sub(r'/\*.*?\*/', '', line.strip()))
-      computations[current][operation.name] = operation
-  return computations, entry
-
-
-def _operation(line: str) -> Operation:
-  name, _, right = line.partition(' = ')
-  is_root = name.startswith('ROOT ')
-  end = _end(right) if right.startswith('(') else right.index(' ')
-  result, right = right[:end], right[end:].lstrip()
-  start = right.index('(')
-  end = start + _end(right[start:])
-  return Operation(
-    name=name.removeprefix('ROOT ').lstrip('%'),
-    code=right[:start],
-    result=result,
-    operands=tuple(re.findall(r'%([\w.\-]+)', right[start:end])),
-    value=right[start + 1 : end - 1],
-    rest=right[end:],
-    is_root=is_root,
-  )
-
-
-def _end(text: str) -> int:
-  """Returns the position after the parenthesis that closes the first one."""
-  depth = 0
-  for i, character in enumerate(text):
-    depth += (character == '(') - (character == ')')
-    if not depth:
-      return i + 1
-  raise ValueError(f'A parenthesis is not closed: {text[:80]!r}.')
+  by_name: Dict[str, Operation] = {}  # A bitcast's name is one of its operand.
+  for line in re.sub(r'/\*.*?\*/', '', text).splitlines():
+    if found := _COMPUTATION.match(line):
+      current = found[1] or found[2]
+      computations[current], by_name = [], {}
+    elif found := _OPERATION.match(line):
+      is_root, name, result, code, value, rest = found.groups()
+      operands = [by_name[x] for x in re.findall(r'%([\w.\-]+)', value)]
+      if code == 'bitcast':
+        (operation,) = operands
+      else:
+        operation = Operation(name, code, result, operands, value, rest)
+        computations[current].append(operation)
+      by_name[name] = operation
+      operation.is_root |= bool(is_root)
+  return computations
 
 
 def _kernels(
   computations: Computations, name: str, times: int
 ) -> Iterator[Kernel]:
-  operations = computations[name]
-  for operation in operations.values():
-    code, called = operation.code, _CALLED.findall(operation.rest)
+  for operation in computations[name]:
+    code = operation.code
     if code in ('while', 'call', 'conditional', 'async-start'):
-      branches = _BRANCHES.search(operation.rest)
-      if branches:
-        called += [x.strip(' %') for x in branches[1].split(',')]
       trips = _trips(computations, operation) if code == 'while' else 1
-      for inner in called:
+      for inner in operation.called:
         yield from _kernels(computations, inner, times * trips)
     elif code not in _FREE and not code.endswith(('-done', '-update')):
-      yield Kernel(
-        operation, times, _bytes(computations, operations, operation)
-      )
+      yield Kernel(operation, times, _bytes(computations, operation))
 
 
 def _trips(computations: Computations, loop: Operation) -> int:
@@ -166,101 +149,68 @@ def _trips(computations: Computations, loop: Operation) -> int:
   if found := _TRIPS.search(loop.rest):
     return int(found[1])
   # On TPUs, only the condition has the number, which a counter is compared to.
-  condition = re.findall(r'condition=%?([\w.\-]+)', loop.rest)
   numbers = [
     int(operation.value)
-    for name in condition
-    for operation in computations.get(name, {}).values()
+    for name in _CONDITION.findall(loop.rest)
+    for operation in computations.get(name, ())
     if operation.code == 'constant' and operation.value.isdigit()
   ]
   return max(numbers, default=1)
 
 
-def _bytes(
-  computations: Computations,
-  operations: Dict[str, Operation],
-  operation: Operation,
-) -> float:
+def _bytes(computations: Computations, operation: Operation) -> float:
   """Returns the bytes that a kernel reads and writes."""
-  if operation.code in ('fusion', 'fusion-start'):
-    return _fusion_bytes(computations, operations, operation)
-  if operation.code in _SLICES:
-    return 2 * size(operation.result)
-  if operation.code == 'dynamic-update-slice':
-    return 2 * size(operations[operation.operands[1]].result)
-  read = sum(size(operations[x].result) for x in operation.operands)
-  if operation.code.endswith('-start'):  # The result repeats the operand.
-    return 2 * read
-  return read + size(operation.result)
+  code, result = operation.code, size(operation.result)
+  if code in ('fusion', 'fusion-start'):
+    return _fusion_bytes(computations, operation)
+  if code in _SLICES:
+    return 2 * result
+  if code == 'dynamic-update-slice':
+    return 2 * _written_bytes(operation)
+  read = sum(size(x.result) for x in operation.operands)
+  # The result of an asynchronous operation repeats the operand.
+  return 2 * read if code.endswith('-start') else read + result
 
 
-def _fusion_bytes(
-  computations: Computations,
-  operations: Dict[str, Operation],
-  operation: Operation,
-) -> float:
+def _fusion_bytes(computations: Computations, operation: Operation) -> float:
   """Returns the bytes that a fusion reads and writes.
 
   A fusion reads only the slices that it uses, and an update in place writes
   only what changes.
   """
-  fused = computations[_CALLED.findall(operation.rest)[0]]
-  total = 0.0
-  for inner in fused.values():
-    if inner.code == 'parameter':
-      whole = size(operations[operation.operands[int(inner.value)]].result)
-      total += min(whole, _read_bytes(fused, inner))
-    if inner.is_root:
-      written = [inner]
-      if inner.code == 'tuple':
-        written = [fused[x] for x in inner.operands]
-      bytes_written = sum(_written_bytes(fused, x) for x in written)
-      if operation.code == 'fusion':
-        bytes_written = min(size(operation.result), bytes_written)
-      total += bytes_written
-  return total
+  fused = computations[operation.called[0]]
+  (root,) = (x for x in fused if x.is_root)
+  results = root.operands if root.code == 'tuple' else [root]
+  written = sum(map(_written_bytes, results))
+  if operation.code == 'fusion':
+    written = min(size(operation.result), written)
+  return written + sum(
+    min(
+      size(operation.operands[int(inner.value)].result),
+      _read_bytes(fused, inner),
+    )
+    for inner in fused
+    if inner.code == 'parameter'
+  )
 
 
-def _read_bytes(fused: Dict[str, Operation], operation: Operation) -> float:
+def _read_bytes(fused: List[Operation], operation: Operation) -> float:
   """Returns the bytes of a parameter, or of its slice, that a fusion reads."""
   whole, read = size(operation.result), 0.0
-  users = list(_users(fused, operation))
+  users = [x for x in fused if operation in x.operands]
   if not users and operation.code != 'parameter':
     return whole  # The slice is the result.
   for user in users:
-    is_operand = user.operands[0] in _names(fused, operation)
-    if user.code in _SLICES and is_operand:
+    is_sliced = user.operands[0] is operation
+    if user.code in _SLICES and is_sliced:
       read += _read_bytes(fused, user)
-    elif user.code != 'dynamic-update-slice' or not is_operand:
+    elif user.code != 'dynamic-update-slice' or not is_sliced:
       return whole
   return min(read, whole)
 
 
-def _names(fused: Dict[str, Operation], operation: Operation) -> List[str]:
-  """Returns the names of an operation's result, which bitcasts add."""
-  names = [operation.name]
-  for name in names:
-    names += [
-      x.name
-      for x in fused.values()
-      if x.code == 'bitcast' and name in x.operands
-    ]
-  return names
-
-
-def _users(
-  fused: Dict[str, Operation], operation: Operation
-) -> Iterator[Operation]:
-  names = set(_names(fused, operation))
-  for other in fused.values():
-    if other.code != 'bitcast' and names & set(other.operands):
-      yield other
-
-
-def _written_bytes(fused: Dict[str, Operation], operation: Operation) -> float:
+def _written_bytes(operation: Operation) -> float:
   """Returns the bytes of a result that a fusion writes."""
-  while operation.code == 'bitcast':
-    operation = fused[operation.operands[0]]
   if operation.code == 'dynamic-update-slice':
-    return size(fused[operation.operands[1]].result)
+    operation = operation.operands[1]
   return size(operation.result)
