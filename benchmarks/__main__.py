@@ -8,13 +8,14 @@ python -m benchmarks --list
 import argparse
 import functools
 import importlib
+import itertools
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict
 
 from benchmarks import harness, tables
 from benchmarks.catalog import BENCHMARKS
@@ -26,7 +27,7 @@ _MAX_OUTPUT = 4_000  # Maximum number of characters shown for a failure.
 _MARK = '<!-- results -->\n'
 
 
-def _run_here(name: str, options: argparse.Namespace) -> List[harness.Row]:
+def _run_here(name: str, options: argparse.Namespace) -> Dict[str, Any]:
   """Pins this process and runs a benchmark; JAX must not be imported yet."""
   benchmark = BENCHMARKS[name]
   os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: benchmark.cores])
@@ -37,13 +38,12 @@ def _run_here(name: str, options: argparse.Namespace) -> List[harness.Row]:
     harness.quick, harness.round_seconds = True, 0.2
   module = importlib.import_module(f'benchmarks.{benchmark.module}')
   comparisons = getattr(module, name.replace('-', '_'))()
-  return [harness.measure(one, options.rounds) for one in comparisons]
+  rows = [harness.measure(one, options.rounds) for one in comparisons]
+  return {name: {'machine': tables.machine(), 'rows': rows}}
 
 
-def _run_apart(
-  name: str, options: argparse.Namespace
-) -> Optional[List[harness.Row]]:
-  """Runs a benchmark in its own process; returns None on failure."""
+def _run_apart(name: str, options: argparse.Namespace) -> Dict[str, Any]:
+  """Runs a benchmark in its own process; returns no results on failure."""
   print(f'{name} ...', end=' ', file=sys.stderr, flush=True)
   start = time.monotonic()
   with tempfile.TemporaryDirectory() as folder:
@@ -59,27 +59,20 @@ def _run_apart(
       text=True,
       check=False,
     )
-    rows = None
-    if not done.returncode and path.is_file():
-      rows = tables.read(path)[name]['rows']
-  if rows is None:
+    results = {} if done.returncode else tables.read(path)
+  if not results:
     print(done.stdout[-_MAX_OUTPUT:], file=sys.stderr)
-  ratios = [f'{row["ratio"]:.2f}x' for row in rows or () if row.get('ratio')]
+  rows = results[name]['rows'] if results else []
+  ratios = [f'{row["ratio"]:.2f}x' for row in rows if row.get('ratio')]
   seconds = f'{time.monotonic() - start:.0f} s'
   print(seconds, *ratios, file=sys.stderr, flush=True)
-  return rows
+  return results
 
 
 def _table(results: Dict[str, Any]) -> str:
   """Formats all results in the order of `BENCHMARKS`."""
-  return tables.format_rows(
-    [
-      row
-      for name in BENCHMARKS
-      if name in results
-      for row in results[name]['rows']
-    ]
-  )
+  ordered = [results[name]['rows'] for name in BENCHMARKS if name in results]
+  return tables.format_rows(list(itertools.chain(*ordered)))
 
 
 def _save(results: Dict[str, Any]) -> None:
@@ -137,13 +130,9 @@ def main() -> int:
       print(f'{name:14} {benchmark.about}')
     return 0
   run = _run_here if options.here else _run_apart
-  rows = {name: run(name, options) for name in options.names}
-  machine = tables.machine()
-  results = {
-    name: {'machine': machine, 'rows': found}
-    for name, found in rows.items()
-    if found is not None
-  }
+  results: Dict[str, Any] = {}
+  for name in options.names:
+    results.update(run(name, options))
   print(_table(results))
   if options.json:
     tables.write(results, options.json)

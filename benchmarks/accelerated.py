@@ -4,25 +4,24 @@ Nothing is computed: all states are known from their shapes alone, so that a
 function of any size can be lowered or compiled on a small machine.
 """
 
-import functools
+import itertools
 from typing import Any, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 import jax
 import numpy as np
 
+from benchmarks import core_parts
 from bt_acme import assembly, behaviors, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import batched_core, grouped_core
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.acting import policy as policy_lib
 from bt_acme.core import data_parallel
-from bt_acme.replay import blocks
 
 ATARI = assembly.EnvironmentSpec('game', (84, 84, 4), 4, 18)
 CONFIGS = {
-  'r2d2': config_lib.R2D2Config,
-  'ngu': config_lib.NGUConfig,
-  'bt': config_lib.BTConfig,
+  name.removesuffix('Config').lower(): config_class
+  for name, config_class in config_lib.AGENTS.items()
 }
 
 
@@ -33,13 +32,11 @@ class Function(NamedTuple):
     name: the name in tables.
     jitted: the function, as the program calls it.
     arguments: trees of `jax.ShapeDtypeStruct`.
-    donated: the positions of the donated arguments.
   """
 
   name: str
   jitted: Any
   arguments: Tuple[Any, ...]
-  donated: Tuple[int, ...] = ()
 
 
 class Sizes(NamedTuple):
@@ -75,10 +72,17 @@ def functions(
     devices: the devices to compile for; None for those of this process. The
       learner uses all of them if `num_devices` is 0, the others the first.
   """
-  yield from learner(agent, devices)
-  yield from policy(agent, sizes, devices)
-  for rewards in (False, True) if any(agent.reward_specs) else (False,):
-    yield from server(agent, sizes, devices, rewards=rewards)
+  servers = (False, True) if any(agent.reward_specs) else (False,)
+  for function in itertools.chain(
+    learner(agent, devices),
+    _policy(agent, sizes),
+    *(_server(agent, sizes, rewards=rewards) for rewards in servers),
+  ):
+    # The step of the learner has shardings.
+    if devices is not None and function.name != 'learner step':
+      arguments = on(devices[0], function.arguments)
+      function = function._replace(arguments=arguments)
+    yield function
 
 
 def learner(
@@ -87,91 +91,72 @@ def learner(
   """Yields the initialization and the step of the learner."""
   core = learner_assembly.make_learner_core(agent)
   key = jax.eval_shape(lambda: jax.random.key(0))
-  yield Function('learner init', core.init, _on(devices, (key,)))
+  yield Function('learner init', core.init, (key,))
   config = agent.config
   shardings = data_parallel.make_shardings(config.learner, devices)
-  size = config.learner.batch_size
-  batch = jax.eval_shape(
-    lambda: blocks.empty_batch(config.replay, agent.replay_shapes, size)
-  )
-  probabilities = jax.ShapeDtypeStruct([size], np.float32)
+  batch = jax.eval_shape(lambda: core_parts.empty_batch(agent))
+  probabilities = jax.ShapeDtypeStruct([config.learner.batch_size], np.float32)
   yield Function(
     'learner step',
     data_parallel.jit_step(core.step, shardings),
     (jax.eval_shape(core.init, key), batch, probabilities),
-    donated=(0,),
   )
 
 
-def policy(
-  agent: assembly.Agent,
-  sizes: Sizes,
-  devices: Optional[Sequence[jax.Device]] = None,
-) -> Iterator[Function]:
+def _policy(agent: assembly.Agent, sizes: Sizes) -> Iterator[Function]:
   """Yields the functions of an actor that selects its own actions."""
   core = batched_core.BatchedCore(agent)
-  params, state = jax.eval_shape(
-    functools.partial(_acting, core, sizes.group), _variables(agent)
-  )
-  inputs, stack = policy_inputs(agent, sizes.group)
-  newest = _newest(agent, sizes.group)
+  params, state = _acting(agent, core, sizes.group)
+  inputs, stack, newest = policy_inputs(agent, sizes.group)
   start, step = batched_core.jit_functions(core)
-  arguments = (params, inputs.is_first, stack, state)
-  yield Function('policy start', start, _on(devices, arguments), donated=(3,))
-  step_arguments = (params, *inputs.core_inputs(newest), state)
-  yield Function(
-    'policy step', step, _on(devices, step_arguments), donated=(4,)
-  )
+  started = (params, inputs.is_first, stack, state)
+  yield Function('policy start', start, started)
+  stepped = (params, *inputs.core_inputs(newest), state)
+  yield Function('policy step', step, stepped)
 
 
-def server(
-  agent: assembly.Agent,
-  sizes: Sizes,
-  devices: Optional[Sequence[jax.Device]] = None,
-  *,
-  rewards: bool,
+def _server(
+  agent: assembly.Agent, sizes: Sizes, *, rewards: bool
 ) -> Iterator[Function]:
   """Yields the functions of the inference server, which answers all groups."""
   core = grouped_core.GroupedCore(
     agent, group_size=sizes.group, rewards=rewards
   )
   total = sizes.environments + sizes.group  # Padding is one more group.
-  params, state = jax.eval_shape(
-    functools.partial(_acting, core.batched, total), _variables(agent)
-  )
+  params, state = _acting(agent, core.batched, total)
   memories = jax.eval_shape(lambda: core.init(np.zeros(total), 0)[1])
-  inputs, stack = policy_inputs(agent, sizes.group)
+  inputs, stack, _ = policy_inputs(agent, sizes.group)
   group = jax.ShapeDtypeStruct([], np.int32)
   start, step = grouped_core.jit_functions(core)
   name = 'server with rewards' if rewards else 'server'
   started = (params, group, inputs.is_first, stack, state)
-  yield Function(f'{name} start', start, _on(devices, started), donated=(4,))
+  yield Function(f'{name} start', start, started)
   groups = jax.ShapeDtypeStruct([sizes.environments // sizes.group], np.int32)
-  inputs, _ = policy_inputs(agent, sizes.environments)
-  newest = _newest(agent, sizes.environments)
+  inputs, _, newest = policy_inputs(agent, sizes.environments)
   stepped = (params, groups, newest, inputs, state, memories)
-  yield Function(f'{name} step', step, _on(devices, stepped), donated=(4, 5))
-
-
-def _variables(agent: assembly.Agent) -> assembly.Variables:
-  """Returns the shapes of the parameters that the learner publishes."""
-  core = learner_assembly.make_learner_core(agent)
-  state = jax.eval_shape(core.init, jax.random.key(0))
-  return assembly.Variables(state.params, state.intrinsic_params)
+  yield Function(f'{name} step', step, stepped)
 
 
 def _acting(
-  core: batched_core.BatchedCore, number: int, variables: assembly.Variables
-) -> Tuple[Any, batched_core.ActingState]:
+  agent: assembly.Agent, core: batched_core.BatchedCore, number: int
+) -> Any:
   """Returns parameters and state of a number of environments."""
-  params = core.arrange(variables)
-  return params, core.with_embedding(params, core.init(np.zeros(number), 0, 0))
+
+  def make(variables: Any) -> Tuple[Any, batched_core.ActingState]:
+    params = core.arrange(variables)
+    state = core.init(np.zeros(number), 0, 0)
+    return params, core.with_embedding(params, state)
+
+  learner_core = learner_assembly.make_learner_core(agent)
+  state = jax.eval_shape(learner_core.init, jax.random.key(0))
+  variables = assembly.Variables(state.params, state.intrinsic_params)
+  return jax.eval_shape(make, variables)
 
 
 def policy_inputs(
   agent: assembly.Agent, number: int
-) -> Tuple[policy_lib.PolicyInput, Any]:
-  """Returns the inputs without an observation, and the observations."""
+) -> Tuple[policy_lib.PolicyInput, Any, Any]:
+  """Returns inputs without an observation, the observations, their frames."""
   observation = np.zeros((1, *agent.spec.observation_shape), np.uint8)
   action, first = np.full(1, -1, np.int32), np.ones(1, bool)
   hosts = behavior_lib.make_hosts(
@@ -187,25 +172,17 @@ def policy_inputs(
       host.inputs(observation, action, first, ~first) for host in hosts
     ),
   )
-  shapes: Tuple[policy_lib.PolicyInput, Any] = jax.tree.map(
+  newest = observation[..., -agent.spec.frame_channels :]
+  shapes: Tuple[policy_lib.PolicyInput, Any, Any] = jax.tree.map(
     lambda x: jax.ShapeDtypeStruct((number, *x.shape[1:]), x.dtype),
-    (inputs, observation),
+    (inputs, observation, newest),
   )
   return shapes
 
 
-def _newest(agent: assembly.Agent, number: int) -> jax.ShapeDtypeStruct:
-  """Returns the shape of the newest frames."""
-  height, width, _ = agent.spec.observation_shape
-  shape = (number, height, width, agent.spec.frame_channels)
-  return jax.ShapeDtypeStruct(shape, np.uint8)
-
-
-def _on(devices: Optional[Sequence[jax.Device]], tree: Any) -> Any:
-  """Places arguments on the first device, or leaves their place open."""
-  if devices is None:
-    return tree
-  place = jax.sharding.SingleDeviceSharding(devices[0])
+def on(device: jax.Device, tree: Any) -> Any:
+  """Places arguments on a device."""
+  place = jax.sharding.SingleDeviceSharding(device)
   return jax.tree.map(
     lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), tree
   )

@@ -52,12 +52,10 @@ class _AtariWrapper(wrappers.AtariWrapper):
     return specs.Array((), np.float64)  # dm-acme uses the removed `np.float`.
 
 
-def make(
-  game: str, seed: int = 0, max_frames: int = _MAX_FRAMES
-) -> dm_env.Environment:
+def make(game: str, seed: int = 0) -> dm_env.Environment:
   """Makes a game with dm-acme's pre-processing: 4 stacked 84x84 gray frames."""
   environment = _AtariWrapper(
-    RawAtari(game, seed), max_episode_len=max_frames, num_stacked_frames=4
+    RawAtari(game, seed), max_episode_len=_MAX_FRAMES, num_stacked_frames=4
   )
   return wrappers.ObservationActionRewardWrapper(
     wrappers.SinglePrecisionWrapper(environment)

@@ -66,30 +66,35 @@ def _with_novelty(core: Any, agent: assembly.Agent) -> Any:
   )
 
 
+def initial_state(networks: r2d2.R2D2Networks) -> Any:
+  """Returns the recurrent state at the start of an episode."""
+  key, state = jax.random.PRNGKey(0), networks.initial_state
+  return state.apply(state.init(key, 1), key, 1)
+
+
 def make_actor(
   networks: r2d2.R2D2Networks,
-  policy: Any,
-  source: Any,
-  adder: Optional[adders.Adder],
-  *,
   agent: assembly.Agent,
   num_memories: int,
+  key: jax.Array,
+  policy: Any,
+  adder: Optional[adders.Adder],
+  source: Any,
 ) -> actors.GenericActor:
   """Returns R2D2's actor with NGU's reward.
 
   Args:
     networks: the networks of dm-acme's R2D2.
-    policy: the policy of dm-acme's R2D2.
-    source: the source of parameters.
-    adder: the adder of dm-acme's builder.
     agent: the NGU agent whose networks are also computed.
     num_memories: M, the number of slots, all of which are filled.
+    key: the key that seeds the actor.
+    policy: the policy of dm-acme's R2D2.
+    adder: the adder of dm-acme's builder.
+    source: the source of parameters.
   """
-  key = jax.random.PRNGKey(0)
-  initial = networks.initial_state.apply(
-    networks.initial_state.init(key, 1), key, 1
+  core = r2d2_actor.get_actor_core(
+    policy, initial_state(networks), num_epsilons=256
   )
-  core = r2d2_actor.get_actor_core(policy, initial, num_epsilons=256)
   client = variable_utils.VariableClient(source, '', 400)
   client.update_and_wait()
   actor = _NGUActor(

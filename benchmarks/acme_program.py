@@ -37,8 +37,6 @@ class _Layout(distributed_layout.DistributedLayout):
   Unpickling a node therefore imports this package and bt_acme first.
   """
 
-  workdir = ''
-
   def replay(self) -> Any:
     return super().replay()
 
@@ -55,16 +53,7 @@ class _Layout(distributed_layout.DistributedLayout):
     self, counter: counting.Counter, max_actor_steps: int
   ) -> _Probe:
     del max_actor_steps
-    return _Probe(counter, self.workdir)
-
-
-def _make_environment(seed: int, game: str) -> Any:
-  return acme_environment.make(game, seed % 2**31)
-
-
-def _no_logger(actor_id: int) -> loggers.Logger:
-  del actor_id
-  return loggers.NoOpLogger()
+    return _Probe(counter, self._checkpointing_config.directory)
 
 
 def run(workdir: str, game: str, num_actors: int, **settings: Any) -> int:
@@ -84,7 +73,7 @@ def run(workdir: str, game: str, num_actors: int, **settings: Any) -> int:
   spec = acme_side.make_spec(game)
   layout = _Layout(
     seed=0,
-    environment_factory=functools.partial(_make_environment, game=game),
+    environment_factory=lambda seed: acme_environment.make(game, seed % 2**31),
     network_factory=functools.partial(
       acme_side.make_networks, config.batch_size
     ),
@@ -92,7 +81,7 @@ def run(workdir: str, game: str, num_actors: int, **settings: Any) -> int:
     policy_network=functools.partial(r2d2.make_behavior_policy, config=config),
     num_actors=num_actors,
     environment_spec=spec,
-    actor_logger_fn=_no_logger,
+    actor_logger_fn=lambda actor_id: loggers.NoOpLogger(),
     device_prefetch=False,
     prefetch_size=config.prefetch_size,
     max_number_of_steps=1,
@@ -100,7 +89,6 @@ def run(workdir: str, game: str, num_actors: int, **settings: Any) -> int:
       directory=workdir, add_uid=False
     ),
   )
-  layout.workdir = workdir
   return launcher.launch(
     layout.build(),
     workdir=workdir,

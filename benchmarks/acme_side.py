@@ -10,13 +10,13 @@ import functools
 from typing import Any, Callable, Optional
 
 import acme
-import haiku as hk
 import jax
 import reverb
 from acme import specs
 from acme.adders.reverb import base as reverb_base
 from acme.agents.jax import r2d2
-from acme.jax.networks import duelling, embedding
+from acme.jax import networks
+from acme.jax.networks import embedding
 from acme.utils import loggers
 
 from benchmarks import acme_environment, acme_ngu, our_side
@@ -26,29 +26,15 @@ from bt_acme.core import networks as networks_lib
 Step = reverb_base.Step
 
 
-class _Network(hk.RNNCore):
-  """`acme.jax.networks.R2D2AtariNetwork` with our torso."""
+class _Network(networks.R2D2AtariNetwork):
+  """dm-acme's network with our torso."""
 
   def __init__(self, num_actions: int):
-    super().__init__(name='r2d2_atari_network')
+    super().__init__(num_actions)
     torso = functools.partial(
       networks_lib.torso, kind='nature', output_size=512
     )
     self._embed = embedding.OAREmbedding(torso, num_actions)
-    self._core = hk.LSTM(512)
-    self._head = duelling.DuellingMLP(num_actions, hidden_sizes=[512])
-
-  def __call__(self, inputs: Any, state: hk.LSTMState) -> Any:
-    outputs, state = self._core(self._embed(inputs), state)
-    return self._head(outputs), state
-
-  def initial_state(self, batch_size: Optional[int], **_: Any) -> Any:
-    return self._core.initial_state(batch_size)
-
-  def unroll(self, inputs: Any, state: hk.LSTMState) -> Any:
-    embeddings = hk.BatchApply(self._embed)(inputs)
-    outputs, state = hk.static_unroll(self._core, embeddings, state)
-    return hk.BatchApply(self._head)(outputs), state
 
 
 def make_networks(
@@ -67,36 +53,21 @@ def make_networks(
 
 def make_config(**changes: Any) -> r2d2.R2D2Config:
   """Makes a configuration that stores 160 steps by default, as in the paper."""
-  settings = {
-    'burn_in_length': 0,
-    'trace_length': 160,
-    'sequence_period': 80,
-    'batch_size': 64,
-    **changes,
-  }
-  return r2d2.R2D2Config(**settings)
+  lengths = {'burn_in_length': 0, 'trace_length': 160, 'sequence_period': 80}
+  return r2d2.R2D2Config(**{**lengths, 'batch_size': 64, **changes})
 
 
 def make_builder(
   spec: specs.EnvironmentSpec, config: r2d2.R2D2Config
 ) -> r2d2.R2D2Builder:
   """Makes dm-acme's builder without logging."""
-  networks = make_networks(config.batch_size, spec)
-  return r2d2.R2D2Builder(networks, config, loggers.NoOpLogger)
+  made = make_networks(config.batch_size, spec)
+  return r2d2.R2D2Builder(made, config, loggers.NoOpLogger)
 
 
 def make_spec(game: str) -> specs.EnvironmentSpec:
   """Returns the specification of a game."""
   return acme.make_environment_spec(acme_environment.make(game))
-
-
-def _fresh_params(networks: r2d2.R2D2Networks) -> Any:
-  """Returns initial parameters like the learner's."""
-  key = jax.random.PRNGKey(0)
-  state = networks.initial_state.apply(
-    networks.initial_state.init(key, 1), key, 1
-  )
-  return networks.unroll.init(key, state)
 
 
 class PeerActor:
@@ -129,8 +100,9 @@ class PeerActor:
     spec = acme.make_environment_spec(self._environment)
     config = make_config()
     builder = make_builder(spec, config)
-    networks = make_networks(1, spec)
-    params = jax.device_get(_fresh_params(networks))
+    key, made = jax.random.PRNGKey(0), make_networks(1, spec)
+    state = acme_ngu.initial_state(made)
+    params = jax.device_get(made.unroll.init(key, state))
     self.learner = our_side.FrozenLearner(lambda names: [params])
     adder = None
     if records:
@@ -138,20 +110,13 @@ class PeerActor:
       adder = builder.make_adder(
         reverb.Client(f'localhost:{self._server.port}')
       )
-    policy = r2d2.make_behavior_policy(networks, config)
-    if intrinsic is None:
-      self._actor = builder.make_actor(
-        jax.random.PRNGKey(0), policy, adder, self.learner
+    make_actor = builder.make_actor
+    if intrinsic is not None:
+      make_actor = functools.partial(
+        acme_ngu.make_actor, made, intrinsic, num_memories
       )
-    else:
-      self._actor = acme_ngu.make_actor(
-        networks,
-        policy,
-        self.learner,
-        adder,
-        agent=intrinsic,
-        num_memories=num_memories,
-      )
+    policy = r2d2.make_behavior_policy(made, config)
+    self._actor = make_actor(key, policy, adder, self.learner)
     self._loop = acme.EnvironmentLoop(
       self._environment, self._actor, logger=loggers.NoOpLogger()
     )

@@ -71,7 +71,7 @@ def actor() -> Iterator[harness.Comparison]:
 
 def actor_ngu() -> Iterator[harness.Comparison]:
   """Compares actors with NGU's networks, memories and reward."""
-  agent = our_side.make_agent(_GAME, config_lib.NGUConfig())
+  agent = our_side.make_agent(_GAME, config_lib.NGUConfig)
   limit = floors.emulation_seconds(_GAME) + floors.NGU_FLOP / floors.flops()
   copied = floors.copy_bytes_per_second()
   ours = our_side.ActorProcess(agent)
@@ -113,26 +113,22 @@ def bt() -> Iterator[harness.Comparison]:
     )
 
 
-def _make_pinned(core: int) -> our_side.ActorProcess:
-  os.sched_setaffinity(0, {core})
-  return our_side.ActorProcess(our_side.make_agent(_GAME))
-
-
-def _steps_per_second(seconds: float, actor: our_side.ActorProcess) -> float:
-  harness.round_seconds = seconds
-  return 1 / _steps(actor.turn)()
-
-
 def actor_scale() -> Iterator[harness.Comparison]:
   """Compares two actor processes on two cores with one on one core."""
+  seconds = harness.round_seconds
+
+  def make(core: int) -> our_side.ActorProcess:
+    os.sched_setaffinity(0, {core})
+    harness.round_seconds = seconds
+    return our_side.ActorProcess(our_side.make_agent(_GAME))
+
   actors = [
-    processes.OtherProcess(functools.partial(_make_pinned, core))
+    processes.OtherProcess(functools.partial(make, core))
     for core in sorted(os.sched_getaffinity(0))[:2]
   ]
-  measure = functools.partial(_steps_per_second, harness.round_seconds)
 
   def run(actors: List[processes.OtherProcess]) -> float:
-    rates = [actor.call(measure) for actor in actors]
+    rates = [actor.call(lambda x: 1 / _steps(x.turn)()) for actor in actors]
     return 1 / sum(rate.result() for rate in rates)
 
   run(actors)  # Compiles in the first round.

@@ -17,7 +17,7 @@ so all times are estimates:
 import dataclasses
 import itertools
 import time
-from typing import Any, List, NamedTuple, Tuple
+from typing import List, NamedTuple, Tuple
 
 import jax
 from absl import flags as absl_flags
@@ -29,7 +29,7 @@ from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import tables
 
-LAUNCH_SECONDS = 2e-6  # The shortest time between two kernels on a GPU.
+_LAUNCH_SECONDS = 2e-6  # The shortest time between two kernels on a GPU.
 
 _HEADER = (
   *('device', 'agent', 'function', 'memory, GB', 'TFLOP', 'GB moved'),
@@ -82,8 +82,12 @@ def estimate(
   seconds, limit = _duration(
     kernels, targets.TARGETS[target], flops / num_devices
   )
+  memory = compiled.memory_analysis()
   return CompiledStep(
-    memory=peak_memory(compiled),
+    memory=memory.argument_size_in_bytes
+    + memory.output_size_in_bytes
+    - memory.alias_size_in_bytes
+    + memory.temp_size_in_bytes,
     flops=flops,
     bytes=sum(x.times * x.bytes for x in kernels),
     kernels=sum(x.times for x in kernels),
@@ -92,42 +96,23 @@ def estimate(
   )
 
 
-def peak_memory(compiled: Any) -> float:
-  """Returns the memory of arguments, results and temporaries, in bytes."""
-  memory = compiled.memory_analysis()
-  return float(
-    memory.argument_size_in_bytes
-    + memory.output_size_in_bytes
-    - memory.alias_size_in_bytes
-    + memory.temp_size_in_bytes
-  )
-
-
 def _duration(
   kernels: List[hlo.Kernel], target: targets.Target, flops: float
 ) -> Tuple[float, str]:
   """Returns the estimated seconds, and what most of them are spent on."""
-  memory = sum(x.times * x.bytes for x in kernels) / target.bandwidth
-  products = flops / target.flops
+  parts = {
+    'bytes': sum(x.times * x.bytes for x in kernels) / target.bandwidth,
+    'FLOP': flops / target.flops,
+  }
   if target.gpu is None:
     seconds = sum(x.times * x.operation.cycles for x in kernels) / target.clock
-    return (
-      seconds,
-      f'bytes {memory / seconds:.0%}, FLOP {products / seconds:.0%}',
-    )
-  busy = sum(
-    x.times * max(LAUNCH_SECONDS, x.bytes / target.bandwidth) for x in kernels
-  )
-  seconds = max(busy, products)
-  launches = sum(
-    x.times * LAUNCH_SECONDS
-    for x in kernels
-    if x.bytes < LAUNCH_SECONDS * target.bandwidth
-  )
-  return seconds, (
-    f'launches {launches / seconds:.0%}, bytes {memory / seconds:.0%}, '
-    f'FLOP {products / seconds:.0%}'
-  )
+  else:
+    moving = [(x.times, x.bytes / target.bandwidth) for x in kernels]
+    busy = sum(times * max(_LAUNCH_SECONDS, s) for times, s in moving)
+    seconds = max(busy, parts['FLOP'])
+    launched = sum(times for times, s in moving if s < _LAUNCH_SECONDS)
+    parts = {'launches': launched * _LAUNCH_SECONDS, **parts}
+  return seconds, ', '.join(f'{x} {s / seconds:.0%}' for x, s in parts.items())
 
 
 def _row(
@@ -136,11 +121,11 @@ def _row(
   """Compiles a function and returns a row of the table."""
   start = time.process_time()
   found = estimate(function, target, num_devices)
-  title, memory = targets.TARGETS[target].title, targets.TARGETS[target].memory
-  devices = f'{num_devices} x {title}' if num_devices > 1 else title
-  fits = '' if found.memory < memory else ', does not fit'
+  device = targets.TARGETS[target]
+  number = f'{num_devices} x ' if num_devices > 1 else ''
+  fits = '' if found.memory < device.memory else ', does not fit'
   return [
-    *(devices, kind.upper(), function.name),
+    *(f'{number}{device.title}', kind.upper(), function.name),
     f'{found.memory / 1e9:.2f}{fits}',
     f'{found.flops / 1e12:.3f}',
     f'{found.bytes / 1e9:.1f}',
@@ -174,15 +159,12 @@ def main(argv: List[str]) -> None:
     sizes = accelerated.Sizes(
       settings.run.num_environments, settings.run.group_size
     )
+    agent = accelerated.make_agent(names.part(settings, config))
     try:
       devices = targets.devices(target)
     except ImportError as error:
       raise ValueError(str(error)) from error
-    for function in accelerated.functions(
-      accelerated.make_agent(names.part(settings, config)),
-      sizes,
-      devices,
-    ):
+    for function in accelerated.functions(agent, sizes, devices):
       if any(name in function.name for name in values.function):
         shared = settings.learner.num_devices or len(devices)
         used = shared if function.name.startswith('learner') else 1

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bt_acme import assembly
+from bt_acme import assembly, learner_assembly
 from bt_acme.core import lstm as lstm_lib
 from bt_acme.core import types
 from bt_acme.replay import blocks
@@ -23,6 +23,12 @@ def our_lstm(inputs: jax.Array) -> jax.Array:
     [lstm_lib.Recurrence(*weights, inputs, *state)]
   )
   return outputs
+
+
+def fresh_variables(agent: assembly.Agent) -> assembly.Variables:
+  """Returns the parameters that a learner publishes before its first step."""
+  state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
+  return assembly.Variables(state.params, state.intrinsic_params)
 
 
 def forward_backward(
@@ -56,6 +62,14 @@ def forward_backward(
   return lambda: jax.block_until_ready(step(params, target, inputs))
 
 
+def empty_batch(agent: assembly.Agent) -> types.SequenceBatch:
+  """Returns the arrays of a batch on the host."""
+  config = agent.config
+  return blocks.empty_batch(
+    config.replay, agent.replay_shapes, config.learner.batch_size
+  )
+
+
 def random_batch(
   agent: assembly.Agent, frames: np.ndarray, seed: int = 0
 ) -> types.SequenceBatch:
@@ -67,13 +81,11 @@ def random_batch(
     seed: the seed of the first frames of sequences and of the actions.
   """
   rng = np.random.default_rng(seed)
-  batch_size = agent.config.learner.batch_size
-  batch = blocks.empty_batch(
-    agent.config.replay, agent.replay_shapes, batch_size
-  )
-  batch = jax.tree.map(np.ones_like, batch)
+  batch = jax.tree.map(np.ones_like, empty_batch(agent))
   rows = np.arange(len(batch.frames))[:, None]
-  starts = rng.integers(len(frames) - len(rows), size=batch_size)
+  starts = rng.integers(
+    len(frames) - len(rows), size=agent.config.learner.batch_size
+  )
   actions = rng.integers(
     agent.spec.num_actions, size=batch.action.shape, dtype=np.int32
   )

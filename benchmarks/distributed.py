@@ -4,6 +4,7 @@ Both run as processes on the same machine with the same network, lengths, batch
 and samples per insert. A sequence of T steps is inserted every T / 2 steps.
 """
 
+import contextlib
 import functools
 import os
 import pathlib
@@ -16,6 +17,7 @@ from typing import Callable, Iterator, List, Tuple
 
 from benchmarks import floors, harness
 from bt_acme.evaluation import logs
+from bt_acme.runtime.engines import node_process
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _GAME = 'breakout'
@@ -33,18 +35,13 @@ _START_SECONDS = 240.0  # Time limit for the first learner steps.
 
 
 def _our_command(workdir: str) -> List[str]:
-  flags = {
-    'env': _GAME,
-    'workdir': workdir,
-    'num_actors': _NUM_ACTORS,
-    'envs_per_actor': 16,
-    'num_evaluators': 0,
-    'max_actor_steps': 100_000_000,
-    **_SETTINGS,
-  }
-  script = str(_ROOT / 'launch' / 'run_r2d2.py')
-  arguments = [f'--{name}={value}' for name, value in flags.items()]
-  return [sys.executable, script, *arguments]
+  return [
+    *(sys.executable, str(_ROOT / 'launch' / 'run_r2d2.py')),
+    *(f'--env={_GAME}', f'--workdir={workdir}', f'--num_actors={_NUM_ACTORS}'),
+    *('--envs_per_actor=16', '--num_evaluators=0'),
+    '--max_actor_steps=100000000',
+    *(f'--{name}={value}' for name, value in _SETTINGS.items()),
+  ]
 
 
 def _acme_command(workdir: str) -> List[str]:
@@ -110,18 +107,12 @@ def _seconds_per_step(
       time.sleep(seconds)
       end, steps_after = _wait_for_step(workdir)
     finally:
-      _stop(process)
+      process.send_signal(signal.SIGINT)
+      with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(20)
+      node_process.send(process, signal.SIGKILL)
+      process.wait()
   return (end - start) / (steps_after - steps_before)
-
-
-def _stop(process: 'subprocess.Popen[bytes]') -> None:
-  """Interrupts a program like Ctrl-C; kills it after a timeout."""
-  process.send_signal(signal.SIGINT)
-  try:
-    process.wait(20)
-  except subprocess.TimeoutExpired:
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def e2e() -> Iterator[harness.Comparison]:

@@ -12,54 +12,33 @@ the short run is measured as well.
 """
 
 import argparse
-import functools
 import pathlib
 import subprocess
 import sys
 import tempfile
 import time
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 from benchmarks import harness, tables
 
 _SCRIPT = pathlib.Path(__file__).parents[1] / 'launch' / 'run_ngu.py'
 
-
-class _Case(NamedTuple):
-  """A pair of runs.
-
-  Attributes:
-    env: the environment.
-    preset: the preset.
-    few: actor steps of the short run.
-    more: actor steps of the long run.
-  """
-
-  env: str
-  preset: str
-  few: int
-  more: int
-
-
+# Flags, and the actor steps of the short and the long run.
 CASES = {
-  'minigrid': _Case('MiniGrid-FourRooms-v0:no_goal', 'minigrid', 4_000, 24_000),
-  'pong': _Case('pong', 'atari_small', 2_500, 6_500),
+  'minigrid': (
+    ('--env=MiniGrid-FourRooms-v0:no_goal', '--preset=minigrid'),
+    (4_000, 24_000),
+  ),
+  'pong': (('--env=pong', '--preset=atari_small'), (2_500, 6_500)),
 }
 
 
-def _seconds(case: _Case, flags: Sequence[str], steps: int) -> float:
+def _seconds(flags: Sequence[str], steps: int) -> float:
   """Executes a run and returns its duration in seconds."""
   with tempfile.TemporaryDirectory() as folder:
     command = [
-      sys.executable,
-      str(_SCRIPT),
-      f'--env={case.env}',
-      f'--preset={case.preset}',
-      '--num_actors=1',
-      '--num_evaluators=0',
-      f'--max_actor_steps={steps}',
-      f'--workdir={folder}/run',
-      *flags,
+      *(sys.executable, str(_SCRIPT), '--num_actors=1', '--num_evaluators=0'),
+      *(f'--max_actor_steps={steps}', f'--workdir={folder}/run', *flags),
     ]
     start = time.monotonic()
     done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -70,33 +49,34 @@ def _seconds(case: _Case, flags: Sequence[str], steps: int) -> float:
     return time.monotonic() - start
 
 
-def _seconds_per_step(case: _Case, flags: Sequence[str]) -> float:
-  few, more = (_seconds(case, flags, n) for n in (case.few, case.more))
-  return (more - few) / (case.more - case.few)
+def _seconds_per_step(flags: Sequence[str], few: int, more: int) -> float:
+  short, long = (_seconds(flags, n) for n in (few, more))
+  return (long - short) / (more - few)
 
 
 def _comparisons(
   name: str, ray_address: str, ray_python: str
 ) -> Iterator[harness.Comparison]:
   """Yields the comparisons of a case."""
-  case, peer = CASES[name], ['--lp_launch_type=local_mp']
-  engine, flags = 'in one process', ['--lp_launch_type=in_process']
+  flags, (few, more) = CASES[name]
+  peer = [*flags, '--lp_launch_type=local_mp']
+  engine, ours = 'in one process', [*flags, '--lp_launch_type=in_process']
   if ray_address:
     addresses = [f'--ray_address={ray_address}', f'--ray_python={ray_python}']
-    engine, flags = 'on Ray', ['--lp_launch_type=ray', *addresses]
+    engine, ours = 'on Ray', [*flags, '--lp_launch_type=ray', *addresses]
   yield harness.Comparison(
     f'{name} {engine}',
     'steps/s',
-    functools.partial(_seconds_per_step, case, flags),
-    functools.partial(_seconds_per_step, case, peer),
+    lambda: _seconds_per_step(ours, few, more),
+    lambda: _seconds_per_step(peer, few, more),
     peer='local_mp',
   )
   if ray_address:
     yield harness.Comparison(
-      f'{name} {engine}, {case.few} steps',
+      f'{name} {engine}, {few} steps',
       's',
-      functools.partial(_seconds, case, flags, case.few),
-      functools.partial(_seconds, case, peer, case.few),
+      lambda: _seconds(ours, few),
+      lambda: _seconds(peer, few),
       peer='local_mp',
     )
 

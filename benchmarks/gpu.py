@@ -34,6 +34,7 @@ from benchmarks import accelerated, core_parts, harness, recordings, tables
 from bt_acme import assembly, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import server as server_lib
+from bt_acme.config import names
 from bt_acme.config import run as run_config
 from bt_acme.core import frame_stacking, types
 from bt_acme.core import networks as networks_lib
@@ -112,39 +113,15 @@ class Stepper:
     jax.block_until_ready(jax.device_put(next(self._hosts)))
 
 
-def _torso_call(dtype: str, observations: jax.Array) -> Callable[[], Any]:
-  """Returns a function that runs the torso's part of a step."""
-  return core_parts.forward_backward(
-    functools.partial(
-      networks_lib.torso,
-      kind='nature',
-      output_size=core_parts.HIDDEN,
-      dtype=getattr(jnp, dtype),
-    ),
-    observations.reshape(-1, *_SPEC.observation_shape),
-    as_in_learner=True,
-  )
-
-
-def _lstm_call(scale: SizeScale) -> Callable[[], Any]:
-  """Returns a function that runs the LSTM's part of a step."""
-  width = core_parts.HIDDEN + _SPEC.num_actions + 1
-  inputs = jnp.ones([scale.length + 1, scale.batch_size, width])
-  return core_parts.forward_backward(
-    core_parts.our_lstm, inputs, as_in_learner=True
-  )
-
-
 def learner_agent(scale: SizeScale, torso_dtype: str) -> assembly.Agent:
   """Returns R2D2 with sequences and batches of a scale."""
-  config = config_lib.R2D2Config(
-    network=config_lib.NetworkConfig(torso_dtype=torso_dtype),
-    replay=config_lib.ReplayConfig(
-      trace_length=scale.length, sequence_period=scale.length // 2
-    ),
-    learner=config_lib.LearnerConfig(batch_size=scale.batch_size),
-  )
-  return assembly.Agent(config, _SPEC)
+  settings = {
+    'torso_dtype': torso_dtype,
+    'trace_length': scale.length,
+    'sequence_period': scale.length // 2,
+    'batch_size': scale.batch_size,
+  }
+  return accelerated.make_agent(names.build(config_lib.R2D2Config, settings))
 
 
 def _learner_row(
@@ -152,25 +129,38 @@ def _learner_row(
 ) -> harness.Row:
   """Measures updates per second and the shares of a step's parts."""
   stepper = Stepper(learner_agent(scale, torso_dtype), frames)
-  observations = frame_stacking.stack_frames(
-    stepper.on_device.frames, _SPEC.num_stacked
-  )
 
   def seconds(call: Callable[[], Any]) -> float:
     alone = harness.Comparison('', 's', harness.timed(call))
     return harness.measure(alone, scale.rounds)['ours']
 
   step = seconds(stepper.resident)
-  torso = seconds(_torso_call(torso_dtype, observations)) / step
-  lstm = seconds(_lstm_call(scale)) / step
-  transfer = seconds(stepper.transfer) / step
+  torso = functools.partial(
+    networks_lib.torso,
+    kind='nature',
+    output_size=core_parts.HIDDEN,
+    dtype=getattr(jnp, torso_dtype),
+  )
+  stacked = frame_stacking.stack_frames(
+    stepper.on_device.frames, _SPEC.num_stacked
+  )
+  images = stacked.reshape(-1, *_SPEC.observation_shape)
+  width = core_parts.HIDDEN + _SPEC.num_actions + 1
+  inputs = jnp.ones([scale.length + 1, scale.batch_size, width])
+  part = functools.partial(core_parts.forward_backward, as_in_learner=True)
+  calls = {
+    'torso': part(torso, images),
+    'LSTM': part(core_parts.our_lstm, inputs),
+    'transfer': stepper.transfer,
+  }
+  shares = [f'{name} {seconds(x) / step:.0%}' for name, x in calls.items()]
   return harness.measure(
     harness.Comparison(
       f'learner-gpu {scale.batch_size} x {scale.length}, {torso_dtype} torso',
       'updates/s',
       harness.timed(stepper.fed),
       note=f'{1e3 * step:.3g} ms with the batch on the device; single parts: '
-      f'torso {torso:.0%}, LSTM {lstm:.0%}, transfer {transfer:.0%} of that',
+      f'{", ".join(shares)} of that',
     ),
     scale.rounds,
   )
@@ -181,10 +171,9 @@ def _inference_row(
 ) -> harness.Row:
   """Measures the server's answers, from frames on the host to actions."""
   size = run_config.RunConfig(inference='server').group_size
-  config = config_lib.NGUConfig(
-    intrinsic=config_lib.IntrinsicConfig(memory_capacity=scale.memories)
+  agent = accelerated.make_agent(
+    names.build(config_lib.NGUConfig, {'memory_capacity': scale.memories})
   )
-  agent = assembly.Agent(config, _SPEC)
   server = server_lib.InferenceServer(
     agent,
     epsilons=np.full(scale.games, 0.1),
@@ -192,11 +181,8 @@ def _inference_row(
     group_size=size,
     rewards=rewards,
   )
-  state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
-  server.update_variables(
-    assembly.Variables(state.params, state.intrinsic_params)
-  )
-  shapes, _ = accelerated.policy_inputs(agent, size)
+  server.update_variables(core_parts.fresh_variables(agent))
+  shapes, *_ = accelerated.policy_inputs(agent, size)
   inputs = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
   requests = [
     server_lib.InferenceRequest(

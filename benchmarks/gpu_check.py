@@ -11,8 +11,8 @@ exit code is 1 if a part has failed.
 
 import argparse
 import collections
-import dataclasses
 import gzip
+import itertools
 import json
 import pathlib
 import shutil
@@ -21,20 +21,25 @@ import sys
 import tempfile
 import time
 import traceback
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Sequence, Tuple
 
 import jax
 import numpy as np
 
 from benchmarks import accelerated, core_parts, gpu, harness, tables
 from bt_acme import assembly, learner_assembly, version
-from bt_acme import config as config_lib
+from bt_acme.config import names
 from bt_acme.evaluation import tables as tables_lib
 
 # The largest relative difference from a CPU that rounding explains.
 _TOLERANCE = {'float32': 1e-3, 'default': 0.2}
 _PACKAGES = ('jax', 'jaxlib', 'jax-cuda12-plugin', 'libtpu', 'dm-acme')
 _STEPS = 3  # Learner steps in the profile.
+_NO_DEVICE = (
+  'error: platform={!r}: JAX finds no such device on this machine. Install the '
+  "driver and `pip install --editable '.[cuda12]'` (or '.[tpu]'), or choose "
+  '--platform=cpu --scale=tiny, which only tests this command.'
+)
 _RUN_SECONDS = 400
 _LAST_LINES = 12  # Lines of a run's output in the report.
 _RUNS = {
@@ -51,23 +56,6 @@ _RUNS = {
 
 class CheckError(Exception):
   """A part of the check that has failed; the message is for the report."""
-
-
-def _devices(platform: str) -> List[jax.Device]:
-  """Returns the devices of a platform.
-
-  Raises:
-    CheckError: if there are none.
-  """
-  try:
-    return list(jax.devices(platform))
-  except RuntimeError as error:
-    raise CheckError(
-      f'platform={platform!r}: JAX finds no such device on this machine. '
-      "Install the driver and `pip install --editable '.[cuda12]'` (or "
-      "'.[tpu]'), or choose --platform=cpu --scale=tiny, which only tests this "
-      'command.'
-    ) from error
 
 
 def _versions(devices: Sequence[jax.Device]) -> str:
@@ -88,15 +76,14 @@ def _versions(devices: Sequence[jax.Device]) -> str:
 
 def _small_agent(kind: str, precision: str) -> assembly.Agent:
   """Returns an agent with the torso of Atari and short sequences."""
-  config = accelerated.CONFIGS[kind]
-  small = config(
-    network=config_lib.NetworkConfig(
-      torso_size=64, lstm_size=64, head_size=64, matmul_precision=precision
-    ),
-    replay=config_lib.ReplayConfig(trace_length=16, sequence_period=8),
-    learner=dataclasses.replace(config().learner, batch_size=8),
+  settings: Dict[str, Any] = {
+    **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 64),
+    **{'trace_length': 16, 'sequence_period': 8, 'batch_size': 8},
+    'matmul_precision': precision,
+  }
+  return accelerated.make_agent(
+    names.build(accelerated.CONFIGS[kind], settings)
   )
-  return accelerated.make_agent(small)
 
 
 def _step_on(agent: assembly.Agent, device: jax.Device) -> Dict[str, Any]:
@@ -116,12 +103,13 @@ def _step_on(agent: assembly.Agent, device: jax.Device) -> Dict[str, Any]:
 
 
 def _difference(x: Any, y: Any) -> float:
-  """Returns the largest difference, relative to the largest value."""
-  worst = 0.0
-  for a, b in zip(jax.tree.leaves(x), jax.tree.leaves(y), strict=True):
-    scale = float(np.max(np.abs(b)))
-    worst = max(worst, float(np.max(np.abs(a - b))) / scale if scale else 0.0)
-  return worst
+  """Returns the largest difference, relative to the largest value, or NaN."""
+  pairs = zip(jax.tree.leaves(x), jax.tree.leaves(y), strict=True)
+  relative = [
+    float(np.max(np.abs(a - b))) / (float(np.max(np.abs(b))) or np.inf)
+    for a, b in pairs
+  ]
+  return float(np.max(relative))
 
 
 def _numbers(device: jax.Device) -> str:
@@ -134,14 +122,12 @@ def _numbers(device: jax.Device) -> str:
   what = ('priorities', 'loss', 'gradient_norm', 'parameters')
   rows = []
   passed = True
-  for kind in accelerated.CONFIGS:
-    for precision in ('float32', 'default'):
-      agent = _small_agent(kind, precision)
-      ours, theirs = _step_on(agent, device), _step_on(agent, host)
-      differences = [_difference(ours[name], theirs[name]) for name in what]
-      passed &= max(differences) < _TOLERANCE[precision]
-      cells = [f'{x:.1e}' for x in differences]
-      rows.append([kind.upper(), precision, *cells])
+  for kind, precision in itertools.product(accelerated.CONFIGS, _TOLERANCE):
+    agent = _small_agent(kind, precision)
+    ours, theirs = _step_on(agent, device), _step_on(agent, host)
+    differences = [_difference(ours[name], theirs[name]) for name in what]
+    passed &= bool(np.max(differences) < _TOLERANCE[precision])
+    rows.append([kind.upper(), precision, *(f'{x:.1e}' for x in differences)])
   header = ('agent', 'precision', *what)
   table = tables_lib.markdown(header, rows, 'llrrrr', padded=True)
   if not passed:
@@ -246,7 +232,8 @@ def _section(title: str, text: Callable[[], str]) -> Tuple[str, bool]:
     return f'## {title}: FAILED\n\n{error}', False
 
 
-def _parse() -> argparse.Namespace:
+def main() -> int:
+  """Runs all parts; returns 1 if one has failed, and 2 without a device."""
   parser = argparse.ArgumentParser(prog='python -m benchmarks.gpu_check')
   add = parser.add_argument
   add('--platform', default='gpu', choices=('gpu', 'tpu', 'cpu'))
@@ -257,18 +244,13 @@ def _parse() -> argparse.Namespace:
     default=pathlib.Path('gpu_check.md'),
     help='the Markdown file to write (default: gpu_check.md)',
   )
-  return parser.parse_args()
-
-
-def main() -> int:
-  """Runs all parts; returns 1 if one has failed, and 2 without a device."""
-  options = _parse()
+  options = parser.parse_args()
   scale = options.scale
   harness.round_seconds = gpu.SCALES[scale].seconds
   try:
-    devices = _devices(options.platform)
-  except CheckError as error:
-    print(f'error: {error}', file=sys.stderr)
+    devices = jax.devices(options.platform)
+  except RuntimeError:
+    print(_NO_DEVICE.format(options.platform), file=sys.stderr)
     return 2
   start = time.monotonic()
   with jax.default_device(devices[0]):

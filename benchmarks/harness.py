@@ -11,7 +11,7 @@ machine on one day.
 import dataclasses
 import statistics
 import time
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Optional
 
 Row = Dict[str, Any]  # A row of the table, as returned by `measure`.
 Side = Callable[[], float]  # Runs one round and returns its cost.
@@ -77,9 +77,8 @@ def measure(comparison: Comparison, rounds: int) -> Row:
     values are omitted.
   """
   sides = [side for side in (comparison.ours, comparison.theirs) if side]
-  if not comparison.once:
-    _one_round(sides)
-  costs = [_one_round(sides) for _ in range(1 if comparison.once else rounds)]
+  total = 1 if comparison.once else 1 + rounds
+  costs = [[side() for side in sides] for _ in range(total)][-rounds:]
   ours, *theirs = map(statistics.median, zip(*costs, strict=True))
   row: Row = {
     **{x: getattr(comparison, x) for x in ('name', 'unit', 'peer', 'note')},
@@ -95,10 +94,6 @@ def measure(comparison: Comparison, rounds: int) -> Row:
     row['limit'] = comparison.shown(comparison.limit)
     row['fraction'] = comparison.limit / ours
   return row
-
-
-def _one_round(sides: Sequence[Side]) -> List[float]:
-  return [side() for side in sides]
 
 
 def timed(

@@ -14,14 +14,6 @@ _QUERIES = 64
 Search = Callable[[np.ndarray], np.ndarray]
 
 
-def _our_search(embeddings: np.ndarray) -> Search:
-  """Returns the search function of our episodic memory."""
-  memory = episodic_memory.HostMemory(len(embeddings), _SIZE)
-  for embedding in embeddings:
-    memory.insert(embedding)
-  return lambda query: memory.nearest(query, _NEIGHBORS)
-
-
 def _peers(embeddings: np.ndarray) -> Dict[str, Search]:
   """Returns the search functions of FAISS, if installed, and plain NumPy."""
 
@@ -54,7 +46,11 @@ def knn() -> Iterator[harness.Comparison]:
   for size in (1_000,) if harness.quick else (1_000, 10_000, 30_000):
     embeddings = rng.normal(size=(size, _SIZE)).astype(np.float32)
     queries = list(rng.normal(size=(_QUERIES, _SIZE)).astype(np.float32))
-    ours, peers = _our_search(embeddings), _peers(embeddings)
+    memory = episodic_memory.HostMemory(size, _SIZE)
+    for embedding in embeddings:
+      memory.insert(embedding)
+    ours = functools.partial(memory.nearest, k=_NEIGHBORS)
+    peers = _peers(embeddings)
     # An exact search needs at least one product with all embeddings.
     product = functools.partial(np.matmul, np.asfortranarray(embeddings))
     limit = _timed(product, queries)()

@@ -12,7 +12,6 @@ from acme.agents.jax import r2d2
 from acme.wrappers import observation_action_reward
 
 from benchmarks import acme_side, core_parts, floors, harness, our_side
-from bt_acme import config as config_lib
 from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import learner as learner_lib
 from bt_acme.replay import blocks
@@ -52,11 +51,9 @@ def lstm() -> Iterator[harness.Comparison]:
 
 def _our_learner(batch_size: int, length: int) -> learner_lib.Learner:
   """Returns our learner, fed the same random batch at every step."""
-  config = config_lib.R2D2Config(
-    replay=config_lib.ReplayConfig(trace_length=length, sequence_period=length),
-    learner=config_lib.LearnerConfig(batch_size=batch_size),
+  agent = our_side.make_agent(
+    _GAME, trace_length=length, sequence_period=length, batch_size=batch_size
   )
-  agent = our_side.make_agent(_GAME, config)
   batch = core_parts.random_batch(agent, core_parts.random_frames(4 * length))
   keys = np.arange(batch_size, dtype=np.uint64)
   sample = blocks.Sample(batch, keys, np.ones(batch_size), batch_size)
@@ -148,9 +145,7 @@ def h2d() -> Iterator[harness.Comparison]:
   """Compares the size of one batch sent to the device; nothing is timed."""
   batch_size, length = 64, 160
   agent = our_side.make_agent(_GAME)
-  ours = blocks.empty_batch(
-    agent.config.replay, agent.replay_shapes, batch_size
-  )
+  ours = core_parts.empty_batch(agent)
   theirs = _their_sample(batch_size, length, agent.spec.num_actions).data
   yield harness.Comparison(
     f'h2d B={batch_size} T={length}',

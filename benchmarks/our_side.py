@@ -4,23 +4,19 @@ No other module of the benchmarks depends on the structure of an actor process.
 """
 
 import tempfile
-from typing import Callable, List, Optional, Sequence
+from typing import Any, Callable, List, Sequence
 
 import jax
 import numpy as np
 import reverb
 
-from bt_acme import (
-  agents,
-  assembly,
-  behaviors,
-  environments,
-  learner_assembly,
-)
+from benchmarks import core_parts
+from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
+from bt_acme.acting import actor_groups, vector_actor
 from bt_acme.acting import variables as variables_lib
-from bt_acme.acting import vector_actor
 from bt_acme.agents import builders as builders_lib
+from bt_acme.config import names
 from bt_acme.core import epsilon, types
 from bt_acme.core.intrinsic import reward as reward_lib
 
@@ -28,26 +24,22 @@ NUM_GAMES = 16  # Games of an actor process.
 
 
 def make_agent(
-  game: str, config: Optional[config_lib.R2D2Config] = None
+  game: str, kind: type = config_lib.R2D2Config, **settings: Any
 ) -> assembly.Agent:
-  """Makes an agent from a configuration; by default, the paper's R2D2."""
-  environment = environments.make(game, seed=0)
-  spec = agents.spec_of(environment, game)
-  environment.close()
-  return assembly.Agent(config or config_lib.R2D2Config(), spec)
+  """Makes the paper's R2D2 or NGU, with some settings replaced."""
+  return assembly.Agent(
+    names.build(kind, settings), assembly.spec_by_name(game)
+  )
 
 
 def fresh_variables(agent: assembly.Agent) -> assembly.Variables:
-  """Returns the parameters that a learner publishes before its first step."""
-  state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
-  return assembly.Variables(
-    *jax.tree.map(np.array, (state.params, state.intrinsic_params))
-  )
+  """Returns the first parameters of a learner on the host."""
+  return jax.tree.map(np.array, core_parts.fresh_variables(agent))
 
 
 def make_bt_agent(game: str, num_behaviors: int = 1) -> assembly.Agent:
   """Makes a BT agent whose behaviors are exported NGU agents, untrained."""
-  explorer = make_agent(game, config_lib.NGUConfig())
+  explorer = make_agent(game, config_lib.NGUConfig)
   with tempfile.TemporaryDirectory() as folder:
     behaviors.export(
       f'{folder}/behavior',
@@ -130,7 +122,7 @@ class ActorProcess:
       builder = builders_lib.AgentBuilder(agent)
       client = reverb.Client(f'localhost:{self._server.port}')
       sinks = [builder.make_sink(client)[0] for _ in range(num)]
-    self._actor = vector_actor.VectorActor(
+    actor = vector_actor.VectorActor(
       agent,
       epsilons=epsilon.ladder(
         num, base=acting_config.epsilon_base, alpha=acting_config.epsilon_alpha
@@ -143,32 +135,30 @@ class ActorProcess:
       lambda names: [getattr(variables, name) for name in names]
     )
     variable_client = variables_lib.VariableClient(
-      self.learner, self._actor, acting_config.variable_update_period
+      self.learner, actor, acting_config.variable_update_period
     )
     self.update_variables = variable_client.update
-    self._environment = environments.make_vector(agent.spec.name, num, seed=0)
-    self._step = self._environment.reset()
-    self._actor.request_actions(self._step)
+    games = environments.make_vector(agent.spec.name, num, seed=0)
+    self._group = actor_groups.Group(games, actor)
+    self._group.request()
 
   def turn(self) -> int:
     """Takes a step in each game and returns the number of agent steps."""
-    self._environment.send(self._actor.receive_actions())
-    self._actor.update()
-    steps = int(len(self._step.is_last) - self._step.is_last.sum())
-    self._step = self._environment.recv()
-    self._actor.observe(self._step)
-    self._actor.request_actions(self._step)
+    steps = self._group.act()
+    self._group.observe()
+    self._group.request()
     self.update_variables()
     return steps
 
   def select_actions(self) -> np.ndarray:
     """Runs only the policy, on the current observations."""
-    return self._actor.select_actions(self._step)
+    assert self._group.shown is not None
+    return self._group.actor.select_actions(self._group.shown)
 
   def fill_memories(self, size: int) -> None:
     """Fills each game's episodic memory with up to `size` embeddings."""
     rng = np.random.default_rng(0)
-    intrinsic = self._actor.intrinsic
+    intrinsic = self._group.actor.intrinsic
     for memory in intrinsic.memories if intrinsic else ():
       missing = max(0, size - len(memory))
       for row in rng.normal(size=(missing, 32)).astype(np.float32):

@@ -1,20 +1,26 @@
 """Objects in separate processes."""
 
 import multiprocessing
+import os
+import pathlib
+import pickle
+import time
 from concurrent import futures
 from typing import Any, Callable, List, TypeVar
+
+import cloudpickle
 
 _Result = TypeVar('_Result')
 
 _made: List[Any] = []  # The object that this process made.
 
 
-def _make(make: Callable[[], Any]) -> None:
-  _made.append(make())
+def _make(make: bytes) -> None:
+  _made.append(pickle.loads(make)())
 
 
-def _apply(function: Callable[[Any], _Result]) -> _Result:
-  return function(_made[0])
+def _apply(function: bytes) -> Any:
+  return pickle.loads(function)(_made[0])
 
 
 class OtherProcess:
@@ -23,14 +29,38 @@ class OtherProcess:
   def __init__(self, make: Callable[[], Any]):
     # Forking hangs once Reverb is loaded.
     spawn = multiprocessing.get_context('spawn')
-    self._pool = futures.ProcessPoolExecutor(1, spawn, _make, (make,))
+    made = (cloudpickle.dumps(make),)
+    self._pool = futures.ProcessPoolExecutor(1, spawn, _make, made)
 
   def call(
     self, function: Callable[[Any], _Result]
   ) -> 'futures.Future[_Result]':
     """Calls a function with the object, asynchronously."""
-    return self._pool.submit(_apply, function)
+    return self._pool.submit(_apply, cloudpickle.dumps(function))
 
   def close(self) -> None:
     """Shuts down the process."""
     self._pool.shutdown()
+
+
+class Server(OtherProcess):
+  """A process that serves Courier or Reverb.
+
+  Attributes:
+    address: the address of the server.
+  """
+
+  def __init__(self, make: Callable[[], Any]):
+    super().__init__(make)
+    port = self.call(lambda server: server.port).result()
+    self.address = f'localhost:{port}'
+
+  def resident_bytes(self) -> int:
+    """Returns the resident memory of the process."""
+    statm = pathlib.Path('/proc/self/statm')
+    words = self.call(lambda server: statm.read_text()).result().split()
+    return int(words[1]) * os.sysconf('SC_PAGE_SIZE')
+
+  def processor_seconds(self) -> float:
+    """Returns the processor time that the process has used."""
+    return self.call(lambda server: time.process_time()).result()

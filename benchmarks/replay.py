@@ -1,7 +1,7 @@
 """Benchmarks of writing, sampling and storing experience."""
 
 import functools
-from typing import Iterator, Union
+from typing import Iterator
 
 import jax
 import numpy as np
@@ -9,14 +9,13 @@ import zstandard
 
 from benchmarks import (
   acme_side,
+  core_parts,
   floors,
   harness,
   our_side,
   recordings,
   replay_sides,
 )
-from bt_acme import config as config_lib
-from bt_acme.replay import blocks
 
 _GAME = 'ms_pacman'
 _GAMES = (
@@ -53,17 +52,6 @@ def adder() -> Iterator[harness.Comparison]:
     )
 
 
-def _fill(
-  side: Union[replay_sides.OurReplay, replay_sides.AcmeReplay],
-  num: int,
-  play: recordings.RandomPlay,
-) -> None:
-  """Writes a recording repeatedly until the replay has `num` sequences."""
-  calls = side.calls(play)
-  while side.num_items() < num:
-    replay_sides.write(calls)
-
-
 def replay_sample() -> Iterator[harness.Comparison]:
   """Compares sampling 64 sequences of 160 steps from a server on two cores.
 
@@ -74,12 +62,12 @@ def replay_sample() -> Iterator[harness.Comparison]:
     (10, 4, 400) if harness.quick else (100, _BATCH, 1_000)
   )
   play = recordings.record(_GAME, steps)
-  replay = config_lib.ReplayConfig(
-    min_replay_size=num, samples_per_insert=1e6, max_replay_size=10 * num
-  )
-  learner = config_lib.LearnerConfig(batch_size=batch_size)
   agent = our_side.make_agent(
-    _GAME, config_lib.R2D2Config(replay=replay, learner=learner)
+    _GAME,
+    min_replay_size=num,
+    samples_per_insert=1e6,
+    max_replay_size=10 * num,
+    batch_size=batch_size,
   )
   config = acme_side.make_config(
     min_replay_size=num,
@@ -87,11 +75,13 @@ def replay_sample() -> Iterator[harness.Comparison]:
     batch_size=batch_size,
     num_parallel_calls=1,
   )
-  batch = blocks.empty_batch(replay, agent.replay_shapes, batch_size)
+  batch = core_parts.empty_batch(agent)
   num_bytes = sum(x.nbytes for x in jax.tree.leaves(batch))
   with replay_sides.start(agent, config) as (ours, theirs):
     for side in (ours, theirs):
-      _fill(side, num, play)
+      calls = side.calls(play)
+      while side.num_items() < num:
+        replay_sides.write(calls)
     yield harness.Comparison(
       f'replay-sample B={batch_size} T=160',
       'batches/s',

@@ -3,9 +3,6 @@
 import contextlib
 import functools
 import itertools
-import os
-import pathlib
-import time
 from typing import Any, Callable, Iterator, List, Tuple
 
 import haiku as hk
@@ -24,11 +21,7 @@ from bt_acme.replay import sinks
 Calls = List[Callable[[], Any]]  # Each call writes a step.
 
 
-def _port_and_pid(server: reverb.Server) -> Tuple[int, int]:
-  return server.port, os.getpid()
-
-
-class ServedReplay:
+class ServedReplay(processes.Server):
   """A replay server in a separate process.
 
   Attributes:
@@ -36,37 +29,19 @@ class ServedReplay:
   """
 
   def __init__(self, make: Callable[[], reverb.Server]):
-    self._process = processes.OtherProcess(make)
-    port, self._pid = self._process.call(_port_and_pid).result()
-    self.client = reverb.Client(f'localhost:{port}')
-
-  def resident_bytes(self) -> int:
-    """Returns the resident memory of the process."""
-    statm = pathlib.Path(f'/proc/{self._pid}/statm').read_text()
-    return int(statm.split()[1]) * os.sysconf('SC_PAGE_SIZE')
-
-  def processor_seconds(self) -> float:
-    """Returns the processor time that the process has used."""
-    return self._process.call(_processor_seconds).result()
+    super().__init__(make)
+    self.client = reverb.Client(self.address)
 
   def num_items(self) -> int:
     """Returns the number of sequences in the table."""
     (info,) = self.client.server_info().values()
     return int(info.current_size)
 
-  def close(self) -> None:
-    """Shuts down the process."""
-    self._process.close()
 
-
-def _processor_seconds(server: reverb.Server) -> float:
-  del server
-  return time.process_time()
-
-
-def _recurrent_states() -> np.ndarray:
-  """Returns incompressible recurrent states [100, 2, 512]."""
-  return np.random.default_rng(0).uniform(-1, 1, (100, 2, 512)).astype('f4')
+def _recurrent_states() -> Iterator[np.ndarray]:
+  """Yields incompressible recurrent states [2, 512], which repeat."""
+  states = np.random.default_rng(0).uniform(-1, 1, (100, 2, 512))
+  return itertools.cycle(states.astype(np.float32))
 
 
 def _sampling(take: Callable[[], Any], *, warm: int) -> float:
@@ -79,7 +54,7 @@ def _sampling(take: Callable[[], Any], *, warm: int) -> float:
 def calls_of(sink: sinks.SequenceSink, play: recordings.RandomPlay) -> Calls:
   """Prepares the calls that write a recording to a sink."""
   calls: Calls = []
-  states = itertools.cycle(_recurrent_states())
+  states = _recurrent_states()
   q_values = np.zeros(18, np.float32)
   for before, action, after in zip(
     play.timesteps, play.actions, play.timesteps[1:], strict=False
@@ -112,7 +87,7 @@ class OurReplay(ServedReplay):
   """Our replay: a sink for one game, as in `VectorActor`, and the sampler."""
 
   def __init__(self, agent: assembly.Agent):
-    super().__init__(functools.partial(our_side.start_replay, agent))
+    super().__init__(lambda: our_side.start_replay(agent))
     self._builder = builders_lib.AgentBuilder(agent)
     self._sink, self._writer = self._builder.make_sink(self.client)
 
@@ -133,24 +108,23 @@ class OurReplay(ServedReplay):
     return cost
 
 
-def _start_acme_replay(game: str, config: r2d2.R2D2Config) -> reverb.Server:
-  spec = acme_side.make_spec(game)
-  builder = acme_side.make_builder(spec, config)
-  return reverb.Server(builder.make_replay_tables(spec))
-
-
 class AcmeReplay(ServedReplay):
   """dm-acme's replay: its `SequenceAdder` and dataset."""
 
   def __init__(self, game: str, config: r2d2.R2D2Config):
-    super().__init__(functools.partial(_start_acme_replay, game, config))
-    builder = acme_side.make_builder(acme_side.make_spec(game), config)
-    self._builder, self._adder = builder, builder.make_adder(self.client)
+    spec = acme_side.make_spec(game)
+    super().__init__(
+      lambda: reverb.Server(
+        acme_side.make_builder(spec, config).make_replay_tables(spec)
+      )
+    )
+    self._builder = acme_side.make_builder(spec, config)
+    self._adder = self._builder.make_adder(self.client)
 
   def calls(self, play: recordings.RandomPlay) -> Calls:
     """Prepares the calls that write a recording."""
     calls: Calls = []
-    states = itertools.cycle(_recurrent_states())
+    states = _recurrent_states()
     actions = [np.int32(0), *play.actions]
     for action, shown in zip(actions, play.timesteps, strict=True):
       timestep = shown._replace(
@@ -177,19 +151,16 @@ def start(
   agent: assembly.Agent, config: r2d2.R2D2Config
 ) -> Iterator[Tuple[OurReplay, AcmeReplay]]:
   """Starts the replays of our agent and of dm-acme's R2D2."""
-  sides = OurReplay(agent), AcmeReplay(agent.spec.name, config)
-  try:
-    yield sides
-  finally:
-    for side in sides:
-      side.close()
+  with (
+    contextlib.closing(OurReplay(agent)) as ours,
+    contextlib.closing(AcmeReplay(agent.spec.name, config)) as theirs,
+  ):
+    yield ours, theirs
 
 
 def write(calls: Calls) -> float:
   """Writes a recording and returns the seconds per step."""
-
-  def write_all() -> None:
-    for call in calls:
-      call()
-
-  return harness.timed(write_all, units=len(calls), share=0.0)()
+  start = harness.clock()
+  for call in calls:
+    call()
+  return (harness.clock() - start) / len(calls)

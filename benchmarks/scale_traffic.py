@@ -5,11 +5,10 @@
 processes of their own. Costs are processor time, so other load hardly matters.
 """
 
-import functools
 import itertools
 import tempfile
-import threading
 import time
+from concurrent import futures
 from typing import Any, Dict, List, Tuple
 
 import courier
@@ -19,6 +18,7 @@ import reverb
 from benchmarks import our_side, processes, recordings, replay_sides
 from bt_acme import assembly, memory_check
 from bt_acme import config as config_lib
+from bt_acme.acting import actor_groups
 from bt_acme.agents import builders
 from bt_acme.config import run as run_config
 from bt_acme.replay import blocks, sinks, writer
@@ -29,32 +29,20 @@ _ACTORS, _ENVIRONMENTS, _TURNS = 256, 16, 640
 _EPISODE_TURNS = 62  # Vector steps between two finished episodes of an actor.
 
 
-class _Play:
-  """Environments that do nothing, in the place of `actor_groups.Pipeline`."""
+class _Play(actor_groups.Pipeline):
+  """Environments that do nothing."""
 
-  def __init__(self, context: node.Context):
-    self._turns = itertools.count(1)
-
-  def prime(self) -> int:
-    return 0
+  _turns = 0
 
   def step(self) -> Tuple[int, List[Dict[str, float]]]:
-    ends = next(self._turns) % _EPISODE_TURNS == 0
+    self._turns += 1
+    ends = self._turns % _EPISODE_TURNS == 0
     return _ENVIRONMENTS, [{'episode_return': 0.0}] * ends
-
-  def drain(self) -> List[Dict[str, float]]:
-    return []
-
-  def statistics(self) -> Dict[int, Any]:
-    return {}
-
-  def close(self) -> None:
-    pass
 
 
 class _Actor(actor_node.ActorNode):
   def start(self) -> None:
-    self._pipeline: Any = _Play(self._context)
+    self._pipeline = _Play([])
 
 
 def _context(**settings: Any) -> node.Context:
@@ -78,17 +66,13 @@ def _serve(run: run_config.RunConfig) -> courier.Server:
   return server
 
 
-def _used(server: courier.Server) -> Tuple[str, float]:
-  return f'localhost:{server.port}', time.process_time()
-
-
 def _coordinator(agent: assembly.Agent) -> Dict[str, float]:
   """Measures a coordinator with 256 actors that act as fast as they can."""
   steps = _ACTORS * _ENVIRONMENTS * _TURNS
   with tempfile.TemporaryDirectory() as folder:
     run = _run(workdir=folder, max_actor_steps=steps)
-    server = processes.OtherProcess(functools.partial(_serve, run))
-    address, before = server.call(_used).result()
+    server = processes.Server(lambda: _serve(run))
+    before = server.processor_seconds()
     heartbeats: List[int] = []
     actors = [
       _Actor(
@@ -97,21 +81,18 @@ def _coordinator(agent: assembly.Agent) -> Dict[str, float]:
         i,
         writer.ReverbWriter,
         _context(
-          coordinator=courier.Client(address),
+          coordinator=courier.Client(server.address),
           alive=lambda: heartbeats.append(1),
         ),
       )
       for i in range(_ACTORS)
     ]
-    threads = [threading.Thread(target=actor.run) for actor in actors]
     start = time.monotonic()
-    for thread in threads:
-      thread.start()
-    for thread in threads:
-      thread.join()
+    with futures.ThreadPoolExecutor(_ACTORS) as pool:
+      list(pool.map(_Actor.run, actors))
     seconds = time.monotonic() - start
-    used = server.call(_used).result()[1] - before
-    counted = courier.Client(address).get_counts()['actor_steps']
+    used = server.processor_seconds() - before
+    counted = courier.Client(server.address).get_counts()['actor_steps']
     server.close()
   assert counted >= steps, counted
   return {
@@ -140,21 +121,18 @@ def _recorded(
 
 def _replay(sequences: int) -> Dict[str, float]:
   """Measures a replay server: 4,096 writers, and then a sampler."""
-  config = config_lib.NGUConfig(
-    replay=config_lib.ReplayConfig(
-      # These let `sequences` inserts pass, and then a tenth as many samples.
-      min_replay_size=sequences,
-      samples_per_insert=1.0,
-    )
+  agent = our_side.make_agent(
+    _GAME,
+    config_lib.NGUConfig,
+    # These let `sequences` inserts pass, and then a tenth as many samples.
+    min_replay_size=sequences,
+    samples_per_insert=1.0,
   )
-  agent = our_side.make_agent(_GAME, config)
-  server = replay_sides.ServedReplay(
-    functools.partial(our_side.start_replay, agent)
-  )
-  address = server.client.server_address
+  config = agent.config
+  server = replay_sides.ServedReplay(lambda: our_side.start_replay(agent))
   writers = [
     writer.ReverbWriter(client, config.replay, agent.replay_shapes)
-    for client in (reverb.Client(address) for _ in range(_ACTORS))
+    for client in (reverb.Client(server.address) for _ in range(_ACTORS))
     for _ in range(_ENVIRONMENTS)
   ]
   written, num_bytes, items = 0, 0, 0
@@ -204,7 +182,7 @@ def measure(sequences: int) -> Dict[str, float]:
     The costs that `benchmarks.scale` reads.
   """
   jax.config.update('jax_platforms', 'cpu')
-  agent = our_side.make_agent(_GAME, config_lib.NGUConfig())
+  agent = our_side.make_agent(_GAME, config_lib.NGUConfig)
   needs = memory_check.estimate(_run(), agent)
   reward = config_lib.NGUConfig().intrinsic
   rows = _ACTORS * _ENVIRONMENTS * reward.memory_capacity

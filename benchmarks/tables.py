@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from benchmarks import harness
@@ -15,14 +16,11 @@ _HEADER = ('benchmark', 'unit', 'ours', 'peer', 'ratio', 'limit', 'of limit')
 
 def machine() -> Dict[str, Any]:
   """Describes the machine and the date."""
-  model = platform.processor()
-  for line in pathlib.Path('/proc/cpuinfo').read_text().splitlines():
-    if line.startswith('model name'):
-      model = line.split(':', 1)[1].strip()
-      break
+  lines = pathlib.Path('/proc/cpuinfo').read_text()
+  model = re.search(r'^model name\s*: *(.*)', lines, re.MULTILINE)
   memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
   return {
-    'cpu': model,
+    'cpu': model[1].strip() if model else platform.processor(),
     'cores': os.cpu_count(),
     'memory_gb': round(memory / 1e9, 1),
     'python': platform.python_version(),

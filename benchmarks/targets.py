@@ -4,12 +4,31 @@ XLA compiles for a TPU or an NVIDIA GPU on a machine that has neither, with the
 packages of `requirements/accelerators.txt`.
 """
 
+import functools
 import importlib.util
 import os
 from typing import Any, Dict, List, NamedTuple, Optional
 
 import jax
 from jax.experimental import topologies
+
+
+class Gpu(NamedTuple):
+  """What the compiler needs to know of an NVIDIA GPU.
+
+  Attributes:
+    capability: the major version of the compute capability.
+    cores: the number of multiprocessors.
+    fpus: the number of units for float32 of each multiprocessor.
+    shared: the shared memory of each multiprocessor, in bytes.
+    cache: the L2 cache, in bytes.
+  """
+
+  capability: int
+  cores: int
+  fpus: int
+  shared: int
+  cache: int
 
 
 class Target(NamedTuple):
@@ -22,7 +41,7 @@ class Target(NamedTuple):
     flops: dense products per second at default precision, in FLOP: bfloat16 on
       a TPU, TF32 on a GPU.
     clock: the clock rate in Hz.
-    gpu: for an NVIDIA GPU, what the compiler needs to know; None for a TPU.
+    gpu: the processor; None for a TPU.
   """
 
   title: str
@@ -30,28 +49,11 @@ class Target(NamedTuple):
   bandwidth: float
   flops: float
   clock: float
-  gpu: Optional[Dict[str, int]] = None
-
-  @property
-  def platform(self) -> str:
-    """The name of the platform in JAX."""
-    return 'tpu' if self.gpu is None else 'cuda'
+  gpu: Optional[Gpu] = None
 
 
-_AMPERE = {
-  'capability': 8,
-  'cores': 108,
-  'fpus': 64,
-  'shared': 167_936,
-  'cache': 40 << 20,
-}
-_HOPPER = {
-  'capability': 9,
-  'cores': 132,
-  'fpus': 128,
-  'shared': 233_472,
-  'cache': 50 << 20,
-}
+_AMPERE = Gpu(8, 108, 64, shared=167_936, cache=40 << 20)
+_HOPPER = Gpu(9, 132, 128, shared=233_472, cache=50 << 20)
 
 # Sources: the data sheets of Google and NVIDIA, without sparsity. The clock
 # rate of v6e is that of four matrix units of 256 x 256 at its peak rate.
@@ -97,8 +99,9 @@ def devices(name: str) -> List[jax.Device]:
     description = topologies.get_topology_desc(f'{name}:2x2', platform='tpu')
   else:
     _allow_absent_gpus()
+    config = _gpu_config(target, target.gpu)
     description = topologies.get_topology_desc(
-      platform='cuda', target_config=_gpu_config(target), topology='1x1x1'
+      platform='cuda', target_config=config, topology='1x1x1'
     )
   return list(description.devices)
 
@@ -108,6 +111,7 @@ def compiler_options(name: str) -> Dict[str, Any]:
   return dict(_GPU_OPTIONS) if TARGETS[name].gpu else {}
 
 
+@functools.cache
 def _allow_absent_gpus() -> None:
   """Lets JAX use the platform `cuda` although this machine has no GPU.
 
@@ -117,31 +121,23 @@ def _allow_absent_gpus() -> None:
   from jax._src import xla_bridge
 
   original: Any = xla_bridge.canonicalize_platform
-  if getattr(original, 'allows_absent_gpus', False):
-    return
-
-  def canonicalize(platform: str) -> str:
-    known: str = 'cuda' if platform in ('gpu', 'cuda') else original(platform)
-    return known
-
-  canonicalize.allows_absent_gpus = True  # type: ignore[attr-defined]
-  xla_bridge.canonicalize_platform = canonicalize
+  xla_bridge.canonicalize_platform = lambda platform: (
+    'cuda' if platform in ('gpu', 'cuda') else original(platform)
+  )
 
 
-def _gpu_config(target: Target) -> str:
+def _gpu_config(target: Target, gpu: Gpu) -> str:
   """Describes a GPU as XLA's `GpuTargetConfigProto`."""
-  assert target.gpu is not None
-  gpu = target.gpu
   return f"""
 gpu_device_info {{
   threads_per_block_limit: 1024
   threads_per_warp: 32
   shared_memory_per_block: 49152
-  shared_memory_per_core: {gpu['shared']}
-  shared_memory_per_block_optin: {gpu['shared'] - 1024}
+  shared_memory_per_core: {gpu.shared}
+  shared_memory_per_block_optin: {gpu.shared - 1024}
   threads_per_core_limit: 2048
-  core_count: {gpu['cores']}
-  fpus_per_core: {gpu['fpus']}
+  core_count: {gpu.cores}
+  fpus_per_core: {gpu.fpus}
   block_dim_limit_x: 2147483647
   block_dim_limit_y: 65535
   block_dim_limit_z: 65535
@@ -149,12 +145,12 @@ gpu_device_info {{
   thread_dim_limit_y: 1024
   thread_dim_limit_z: 64
   memory_bandwidth: {int(target.bandwidth)}
-  l2_cache_size: {gpu['cache']}
+  l2_cache_size: {gpu.cache}
   clock_rate_ghz: {target.clock / 1e9}
   device_memory_size: {int(target.memory)}
   registers_per_core_limit: 65536
   registers_per_block_limit: 65536
-  cuda_compute_capability {{ major: {gpu['capability']} }}
+  cuda_compute_capability {{ major: {gpu.capability} }}
 }}
 platform_name: "CUDA"
 dnn_version_info {{ major: 9 minor: 10 }}

@@ -116,7 +116,7 @@ def test_core_of_external_agents_lowers(tmp_path):
   )
   core = outer_core.make_core(transfer)
   params = bt_actor.BTParams((), tuple(x.params() for x in agent.behaviors))
-  inputs, stack = accelerated.policy_inputs(agent, 1)
+  inputs, stack, _ = accelerated.policy_inputs(agent, 1)
   core_inputs = outer_core.CoreInput(
     stack, inputs.prev_action, inputs.is_first, inputs.prev_action
   )
@@ -207,10 +207,7 @@ def devices_of(target):
 
 def compile_for(target, jitted, *arguments):
   """Compiles a function for the first device of a target."""
-  place = jax.sharding.SingleDeviceSharding(devices_of(target)[0])
-  arguments = jax.tree.map(
-    lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), arguments
-  )
+  arguments = accelerated.on(devices_of(target)[0], arguments)
   return jitted.lower(*arguments).compile(targets.compiler_options(target))
 
 
@@ -233,9 +230,13 @@ def collectives(compiled):
   )
 
 
+# The positions of the arguments whose memory the results can reuse.
+DONATED = {'learner step': (0,), 'server with rewards step': (4, 5)}
+
+
 def donated_leaves(function):
   """Returns the number of arrays whose memory the results can reuse."""
-  donated = [function.arguments[i] for i in function.donated]
+  donated = [function.arguments[i] for i in DONATED[function.name]]
   return len(jax.tree.leaves(donated))
 
 
@@ -288,7 +289,7 @@ def test_server_does_not_copy_memories(target, tmp_path):
   devices = devices_of(target)
   agent = make_small_agent('ngu', tmp_path)
   sizes = accelerated.Sizes(environments=8, group=4)
-  *_, step = accelerated.server(agent, sizes, devices, rewards=True)
+  *_, step = accelerated.functions(agent, sizes, devices)
   compiled = step.jitted.lower(*step.arguments).compile(
     targets.compiler_options(target)
   )
