@@ -34,7 +34,7 @@ from bt_acme.cli import flags
 from experiments import arguments, launching
 from experiments.demo import plan as plan_lib
 from experiments.demo import report
-from experiments.harness import progress
+from experiments.harness import progress, small_runs
 
 FLAGS = absl_flags.FLAGS
 absl_flags.DEFINE_list('seeds', ['0', '1', '2'], 'Seeds, separated by commas.')
@@ -92,7 +92,7 @@ def run(
     f'actor steps; seeds {", ".join(map(str, plan.seeds))}'
   )
   seconds: dict[str, float] = {}
-  for name, title, jobs in (
+  for name, title, runs in (
     (
       'behavior',
       f'== 1 of 3: {explored}',
@@ -106,13 +106,13 @@ def run(
     ),
   ):
     start = time.monotonic()
-    if not jobs:
+    if not runs:
       continue
     print(title, flush=True)
     code = 0
-    if jobs == plan.launched:
-      code = launch('run_bt.py', plan.flags(jobs[0], folder))
-    code = code or _complete_missing(jobs, folder)
+    if runs == plan.launched:
+      code = launch('run_bt.py', plan.flags(runs[0], folder))
+    code = code or _complete_missing(runs, folder)
     if code:
       return code
     seconds[name] = time.monotonic() - start
@@ -122,12 +122,14 @@ def run(
   return 0
 
 
-def _complete_missing(jobs: list[plan_lib.Job], folder: pathlib.Path) -> int:
+def _complete_missing(
+  runs: list[small_runs.SmallRun], folder: pathlib.Path
+) -> int:
   """Executes the runs that have no result."""
-  missing = [job for job in jobs if not job.is_done(folder)]
-  if len(missing) < len(jobs):
-    reused = len(jobs) - len(missing)
-    print(f'Reused the results of {reused} of {len(jobs)} runs.')
+  missing = [run for run in runs if not run.is_done(folder)]
+  if len(missing) < len(runs):
+    reused = len(runs) - len(missing)
+    print(f'Reused the results of {reused} of {len(runs)} runs.')
   return progress.complete(missing, folder, processes=_PROCESSES)
 
 

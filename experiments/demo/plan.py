@@ -8,8 +8,6 @@ from bt_acme import config as config_lib
 from bt_acme.config import names
 from experiments.harness import small_runs
 
-Job = small_runs.Job
-
 UNIFORM, LEARNED = 'bank, uniform', 'bank, learned'
 
 
@@ -70,27 +68,27 @@ class Plan:
     return self.seeds[:1] if self.behavior else self.seeds
 
   @property
-  def launched(self) -> list[Job]:
+  def launched(self) -> list[small_runs.SmallRun]:
     """The run with several processes, if there is one."""
-    job = self.job('R2D2 + BT', self.tasks[0], self.seeds[0])
-    return [] if self.behavior else [job]
+    run = self.run('R2D2 + BT', self.tasks[0], self.seeds[0])
+    return [] if self.behavior else [run]
 
   @property
-  def pretraining(self) -> list[Job]:
+  def pretraining(self) -> list[small_runs.SmallRun]:
     """The pre-training runs."""
     behaviors = self.bank if self.behavior else (self._ngu(),)
     return [
-      Job(behavior, seed)
+      behavior.with_seed(seed)
       for seed in self.seeds
       for behavior in behaviors
       if isinstance(behavior, small_runs.SmallRun)
     ]
 
   @property
-  def evaluations(self) -> list[Job]:
+  def evaluations(self) -> list[small_runs.SmallRun]:
     """The evaluations of a random policy and of pi_p without learning."""
     return [
-      self.job(policy, task, seed)
+      self.run(policy, task, seed)
       for task in self.tasks
       for policy, seeds in (
         ('pi_p', self.behavior_seeds),
@@ -100,23 +98,23 @@ class Plan:
     ]
 
   @property
-  def learning(self) -> list[Job]:
+  def learning(self) -> list[small_runs.SmallRun]:
     """The runs that learn a task, except for the launched run."""
-    jobs = (
-      self.job(name, task, seed)
+    runs = (
+      self.run(name, task, seed)
       for name in reversed(self.learners)
       for seed in self.seeds
       for task in self.tasks
     )
-    return [job for job in jobs if job not in self.launched]
+    return [run for run in runs if run not in self.launched]
 
   @property
-  def maps(self) -> Job:
-    """The job that evaluates a random policy and counts visits for the maps."""
-    return self.job('random', self.tasks[0], self.seeds[0])
+  def maps(self) -> small_runs.SmallRun:
+    """The run that evaluates a random policy and counts visits for the maps."""
+    return self.run('random', self.tasks[0], self.seeds[0])
 
-  def job(self, algorithm: str, task: str, seed: int) -> Job:
-    """Returns the job of an algorithm, or of `random` or `pi_p`, on a task."""
+  def run(self, algorithm: str, task: str, seed: int) -> small_runs.SmallRun:
+    """Returns the run of an algorithm, or of `random` or `pi_p`, on a task."""
     transferred: dict[str, Any] = {
       'algorithm': algorithm,
       'behavior': self.behavior or self._ngu(),
@@ -154,19 +152,19 @@ class Plan:
       self._own_settings(config_lib.R2D2Config),
       episodes=self.episodes,
     )
-    return Job(dataclasses.replace(r2d2, **changes[algorithm]), seed)
+    return dataclasses.replace(r2d2, **changes[algorithm], seed=seed)
 
-  def flags(self, job: Job, folder: pathlib.Path) -> list[str]:
+  def flags(self, run: small_runs.SmallRun, folder: pathlib.Path) -> list[str]:
     """Returns the flags of `run_bt.py` for the launched run."""
     return [
       f'--preset={small_runs.PRESET}',
-      *(f'--{name}={value}' for name, value in job.run.settings.items()),
-      f'--env={job.run.env}',
-      f'--behavior={",".join(job.transferred(folder))}',
+      *(f'--{name}={value}' for name, value in run.settings.items()),
+      f'--env={run.env}',
+      f'--behavior={",".join(run.transferred(folder))}',
       f'--max_actor_steps={self.task_steps}',
       '--num_evaluators=0',  # The demo evaluates the agent after the run.
-      f'--seed={job.seed}',
-      f'--workdir={folder / job.run.workdir}',
+      f'--seed={run.seed}',
+      f'--workdir={folder / run.workdir}',
     ]
 
   def _ngu(self) -> small_runs.SmallRun:

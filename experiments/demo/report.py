@@ -14,13 +14,13 @@ from experiments.harness import small_runs
 
 _WINDOW = 50  # Episodes behind each point of a learning curve.
 
-Results = Mapping[plan_lib.Job, small_runs.Result]
+Results = Mapping[small_runs.SmallRun, small_runs.Result]
 
 
 def read(plan: plan_lib.Plan, folder: pathlib.Path) -> Results:
-  """Reads the results of all jobs, which must have finished."""
-  jobs = [*plan.evaluations, *plan.learning, *plan.launched]
-  return {job: job.result(folder) or {} for job in jobs}
+  """Reads the results of all runs, which must have finished."""
+  runs = [*plan.evaluations, *plan.learning, *plan.launched]
+  return {run: run.result(folder) or {} for run in runs}
 
 
 def table(plan: plan_lib.Plan, results: Results) -> str:
@@ -73,8 +73,8 @@ def _solved(
   seeds: Iterable[int],
 ) -> list[float]:
   """Returns the shares of solved episodes of an algorithm."""
-  jobs = (plan.job(name, task, seed) for task in tasks for seed in seeds)
-  return [results[job]['row']['solved'] for job in jobs]
+  runs = (plan.run(name, task, seed) for task in tasks for seed in seeds)
+  return [results[run]['row']['solved'] for run in runs]
 
 
 def draw_behavior(
@@ -84,7 +84,7 @@ def draw_behavior(
   if not plan.behavior:
     return {}
   task = plan.tasks[0]
-  result = plan.job('pi_p', task, plan.seeds[0]).result(folder) or {}
+  result = plan.run('pi_p', task, plan.seeds[0]).result(folder) or {}
   episodes = [
     episode_video.Episode(actions, [types.FLIGHT] * len(actions), total)
     for actions, _, total in result['films']
@@ -114,7 +114,7 @@ def draw(
   episodes = [
     episode_video.Episode(*one)
     for seed in plan.seeds
-    for one in results[plan.job(plan.learners[-1], task, seed)]['films']
+    for one in results[plan.run(plan.learners[-1], task, seed)]['films']
   ]
   episode_video.draw(task, episode_video.best(episodes), str(path))
   return paths
@@ -128,7 +128,7 @@ def _draw_curves(
       curve
       for seed in plan.seeds
       # A run of few steps may have finished no episode.
-      if len((curve := _curve(results[plan.job(name, task, seed)]))[0])
+      if len((curve := _curve(results[plan.run(name, task, seed)]))[0])
     ]
     for name in plan.learners
   }
@@ -152,7 +152,7 @@ def _draw_priorities(
 ) -> None:
   """Draws the learned priorities, averaged over the episodes of all seeds."""
   runs = [
-    results[plan.job(plan_lib.LEARNED, task, seed)]['episodes']
+    results[plan.run(plan_lib.LEARNED, task, seed)]['episodes']
     for seed in plan.seeds
   ]
   episodes = {

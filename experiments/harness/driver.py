@@ -23,7 +23,6 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 from bt_acme.runtime import interrupts, workdir_lock
 from experiments.harness import locks, pool, records
-from experiments.harness import slots as slots_lib
 
 # Number of polls between two searches for runs that other workers have left.
 _SCAN_POLLS = 10
@@ -265,47 +264,3 @@ class Worker:
     if self._signum:
       self._kill()
     self._signum = signum
-
-
-def complete(
-  folder: pathlib.Path,
-  todo: Sequence[records.Runnable],
-  *,
-  processes: int,
-  say: Callable[[str], None],
-  on_done: Callable[[Any], None],
-  on_news: Callable[[Any, Any], None] = lambda run, news: None,
-) -> int:
-  """Executes the remaining runs; other workers may share the directory.
-
-  Args:
-    folder: the directory of all runs.
-    todo: the runs in order of execution.
-    processes: number of runs at a time, with one thread each.
-    say: called with each line of status.
-    on_done: called instead of `say` with each run that is done.
-    on_news: called with a run and each value that the run reports.
-
-  Returns:
-    An exit code; failures have been passed to `say`.
-  """
-
-  def on_end(run: records.Runnable, news: str) -> None:
-    if run.is_done(folder):
-      on_done(run)
-    else:
-      say(f'{run.id}: {news}')
-
-  ended = Worker(
-    folder,
-    todo,
-    slots_lib.unpinned(processes),
-    say=say,
-    on_end=on_end,
-    on_news=on_news,
-  ).work()
-  for run in ended.failed:
-    say(records.failure(folder, run))
-  if ended.exit_code:
-    say(f'{ended} Rerun the same command to continue.')
-  return ended.exit_code

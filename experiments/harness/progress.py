@@ -8,7 +8,7 @@ import time
 from typing import Any, Sequence
 
 from bt_acme.runtime import terminal
-from experiments.harness import driver, small_runs
+from experiments.harness import driver, records, slots, small_runs
 
 # Seconds between two lines, by whether the output is a terminal.
 _SECONDS = {True: 1.0, False: 10.0}
@@ -17,30 +17,30 @@ _SECONDS = {True: 1.0, False: 10.0}
 class ProgressLine:
   """Shows the progress of the runs and the remaining time."""
 
-  def __init__(self, jobs: Sequence[small_runs.Job]):
+  def __init__(self, runs: Sequence[small_runs.SmallRun]):
     """Initializes the line.
 
     Args:
-      jobs: the runs to execute.
+      runs: the runs to execute.
     """
-    self._jobs = jobs
+    self._runs = runs
     self._num_done = 0
     self._steps_done = 0  # Actor steps of finished runs.
-    self._running: dict[small_runs.Job, tuple[int, float]] = {}
+    self._running: dict[small_runs.SmallRun, tuple[int, float]] = {}
     # The time of the first steps. Speed is measured from then on, which
     # excludes imports and compilation.
     self._start = math.inf
     self._next_time = -math.inf
 
-  def update(self, job: small_runs.Job, steps: int, recent: float) -> None:
+  def update(self, run: small_runs.SmallRun, steps: int, recent: float) -> None:
     """Updates the progress of a run.
 
     Args:
-      job: the run.
+      run: the run.
       steps: actor steps taken.
       recent: mean return of recent episodes; NaN if the run learns no task.
     """
-    self._running[job] = steps, recent
+    self._running[run] = steps, recent
     now, live = time.monotonic(), sys.stdout.isatty()
     if steps:
       self._start = min(self._start, now)
@@ -53,12 +53,12 @@ class ProgressLine:
         flush=True,
       )
 
-  def end(self, job: small_runs.Job, text: str) -> None:
+  def end(self, run: small_runs.SmallRun, text: str) -> None:
     """Records the end of a run and prints a permanent line."""
-    self._running.pop(job, None)
-    self._steps_done += job.run.actor_steps
+    self._running.pop(run, None)
+    self._steps_done += run.actor_steps
     self._num_done += 1
-    self.say(f'{self._num_done} of {len(self._jobs)}: {job}: {text}')
+    self.say(f'{self._num_done} of {len(self._runs)}: {run}: {text}')
 
   def say(self, text: Any) -> None:
     """Prints a permanent line."""
@@ -72,42 +72,54 @@ class ProgressLine:
       seconds: seconds since the first steps were reported.
     """
     steps = self._steps_done + sum(taken for taken, _ in self._running.values())
-    parts = [f'{self._num_done} of {len(self._jobs)} runs done']
+    parts = [f'{self._num_done} of {len(self._runs)} runs done']
     if steps and seconds > 0:
-      left = sum(job.run.actor_steps for job in self._jobs) - steps
+      left = sum(run.actor_steps for run in self._runs) - steps
       time_left = datetime.timedelta(seconds=round(left * seconds / steps))
       parts[0] += f', {time_left} left'
-    for job, (taken, recent) in self._running.items():
-      share = f' {taken / job.run.actor_steps:.0%}' if taken else ''
+    for run, (taken, recent) in self._running.items():
+      share = f' {taken / run.actor_steps:.0%}' if taken else ''
       is_known = taken and not math.isnan(recent)
       parts.append(
-        f'{job}{share}' + (f', return {recent:.2f}' if is_known else '')
+        f'{run}{share}' + (f', return {recent:.2f}' if is_known else '')
       )
     return ' | '.join(parts)
 
 
 def complete(
-  jobs: Sequence[small_runs.Job], folder: pathlib.Path, *, processes: int
+  runs: Sequence[Any], folder: pathlib.Path, *, processes: int
 ) -> int:
   """Executes runs and shows their progress.
 
   Args:
-    jobs: the runs in order of execution.
+    runs: the runs in order of execution.
     folder: directory of results and behaviors, shared by all workers.
-    processes: number of runs at a time.
+    processes: number of runs at a time, with one thread each.
 
   Returns:
     An exit code; failures have been printed.
   """
-  line = ProgressLine(jobs)
-  return driver.complete(
+  line = ProgressLine(runs)
+
+  def on_end(run: Any, news: str) -> None:
+    if run.is_done(folder):
+      line.end(run, _outcome(run.result(folder)['row']))
+    else:
+      line.say(f'{run.id}: {news}')
+
+  ended = driver.Worker(
     folder,
-    jobs,
-    processes=processes,
+    runs,
+    slots.unpinned(processes),
     say=line.say,
-    on_done=lambda job: line.end(job, _outcome(job.row(folder))),
-    on_news=lambda job, news: line.update(job, *news),
-  )
+    on_end=on_end,
+    on_news=lambda run, news: line.update(run, *news),
+  ).work()
+  for run in ended.failed:
+    line.say(records.failure(folder, run))
+  if ended.exit_code:
+    line.say(f'{ended} Rerun the same command to continue.')
+  return ended.exit_code
 
 
 def _outcome(row: small_runs.Row) -> str:

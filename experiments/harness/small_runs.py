@@ -49,7 +49,7 @@ Behavior = Union['SmallRun', str]
 
 @dataclasses.dataclass(frozen=True)
 class SmallRun:
-  """A run of an algorithm in an environment.
+  """A run of an algorithm in an environment, which the harness executes.
 
   Attributes:
     algorithm: name of the algorithm in tables.
@@ -69,7 +69,10 @@ class SmallRun:
       a random policy; empty for none.
     map_episodes: the number of episodes of each of these two policies.
     workdir: the launched run, relative to the directory of all runs.
+    seed: the seed of the run, and of the pre-training runs that it depends on.
   """
+
+  is_evaluation: ClassVar[bool] = False  # Small runs use only cores.
 
   algorithm: str
   kind: str
@@ -85,11 +88,26 @@ class SmallRun:
   map_env: str = ''
   map_episodes: int = 0
   workdir: str = ''
+  seed: int = 0
 
-  def name(self, seed: int) -> str:
-    """Returns the name of the files of a seed, without the hash."""
+  def __str__(self) -> str:
+    env = self.env.replace('MiniGrid-', '').replace('-v0', '')
+    return f'{self.algorithm}, {env}, seed {self.seed}'
+
+  def with_seed(self, seed: int) -> 'SmallRun':
+    """Returns the run with another seed."""
+    return dataclasses.replace(self, seed=seed)
+
+  @property
+  def id(self) -> str:
+    """The name of the run's files: algorithm, environment, seed and hash."""
     words = re.sub(r'[^0-9A-Za-z.=-]+', '_', f'{self.env} {self.algorithm}')
-    return f'{words}-{seed}'
+    return f'{words}-{self.seed}-{self.hash}'
+
+  @property
+  def explores(self) -> bool:
+    """Whether the run exports its policy as a behavior."""
+    return self.kind == 'ngu'
 
   @functools.cached_property
   def hash(self) -> str:
@@ -114,7 +132,7 @@ class SmallRun:
       'actor_steps': self.actor_steps,
       'init': self.init,
       'episodes': self.episodes,
-      'configuration': _changes(self) if self.kind in _CONFIGS else {},
+      'configuration': _changes(self.kind, json.dumps(dict(self.settings))),
       'behavior': self._behaviors_identity(),
       **{name: value for name, value in optional.items() if value},
     }
@@ -132,38 +150,12 @@ class SmallRun:
       return identities
     return identities[0] if identities else {}
 
-
-def _behavior_identity(behavior: Behavior) -> dict[str, Any]:
-  if isinstance(behavior, SmallRun):
-    return behavior._identity()
-  folder = pathlib.Path(pretrained.resolve(behavior))
-  return {'name': behavior, 'params_sha256': _checksum(folder)}
-
-
-@dataclasses.dataclass(frozen=True)
-class Job:
-  """A run with a seed, which the harness executes."""
-
-  run: SmallRun
-  seed: int
-
-  is_evaluation: ClassVar[bool] = False  # Small runs use only cores.
-
-  def __str__(self) -> str:
-    env = self.run.env.replace('MiniGrid-', '').replace('-v0', '')
-    return f'{self.run.algorithm}, {env}, seed {self.seed}'
-
   @property
-  def id(self) -> str:
-    """The name of the run with the hash of its settings."""
-    return f'{self.run.name(self.seed)}-{self.run.hash}'
-
-  @property
-  def needed(self) -> list['Job']:
-    """The pre-training runs that this job depends on."""
+  def needed(self) -> list['SmallRun']:
+    """The pre-training runs that this run depends on."""
     return [
-      Job(behavior, self.seed)
-      for behavior in self.run.behaviors
+      behavior.with_seed(self.seed)
+      for behavior in self.behaviors
       if isinstance(behavior, SmallRun)
     ]
 
@@ -172,30 +164,31 @@ class Job:
     return [
       behavior
       if isinstance(behavior, str)
-      else str(Job(behavior, self.seed).behavior(folder))
-      for behavior in self.run.behaviors
+      else str(behavior.with_seed(self.seed).exported(folder))
+      for behavior in self.behaviors
     ]
 
-  def behavior(self, folder: pathlib.Path) -> pathlib.Path:
+  def exported(self, folder: pathlib.Path) -> pathlib.Path:
     """Returns the path of the behavior that an explorer exports."""
     return folder / 'behaviors' / self.id
 
   def is_ready(self, folder: pathlib.Path) -> bool:
     """Returns whether the pre-training runs are done."""
-    return all(job.is_done(folder) for job in self.needed)
+    return all(run.is_done(folder) for run in self.needed)
 
   def is_done(self, folder: pathlib.Path) -> bool:
     """Returns whether the result exists and, for an explorer, the behavior."""
     result = self.result(folder)
-    explores = self.run.kind == 'ngu'
-    if result is None or (explores and not _checksum(self.behavior(folder))):
+    if result is None:
+      return False
+    if self.explores and not _checksum(self.exported(folder)):
       return False
     # The result of a missing behavior stays valid.
     return all(each in result['behavior'] for each in self.checksums(folder))
 
   def checksums(self, folder: pathlib.Path) -> list[str]:
     """Returns the checksum of each needed behavior; empty for missing ones."""
-    return [_checksum(job.behavior(folder)) for job in self.needed]
+    return [_checksum(run.exported(folder)) for run in self.needed]
 
   def result(self, folder: pathlib.Path) -> Result | None:
     """Reads the result; None if there is none."""
@@ -205,17 +198,19 @@ class Job:
       return None
     return result
 
-  def row(self, folder: pathlib.Path) -> Row:
-    """Reads the metrics of an existing result."""
-    row: Row = json.loads(self._path(folder).read_text())['row']
-    return row
-
   def call(self, folder: pathlib.Path) -> pool.Call:
-    """Returns the function that executes the job."""
+    """Returns the function that executes the run."""
     return functools.partial(_execute, self, folder)
 
   def _path(self, folder: pathlib.Path) -> pathlib.Path:
     return folder / 'results' / f'{self.id}.json'
+
+
+def _behavior_identity(behavior: Behavior) -> dict[str, Any]:
+  if isinstance(behavior, SmallRun):
+    return behavior._identity()
+  folder = pathlib.Path(pretrained.resolve(behavior))
+  return {'name': behavior, 'params_sha256': _checksum(folder)}
 
 
 class _Policy(NamedTuple):
@@ -239,25 +234,28 @@ class _Policy(NamedTuple):
 _Learned = tuple[list[_Policy], Sequence[Row]]
 
 
-def configuration(run: SmallRun) -> Any:
-  """Builds the agent's configuration from the preset and the run's settings."""
-  config_class = _CONFIGS[run.kind]
-  settings = {**presets.get(PRESET, config_class), **run.settings}
-  return names.build(config_class, settings)
+@functools.cache
+def _changes(kind: str, settings: str) -> dict[str, Any]:
+  """Returns the settings of an agent that differ from the defaults.
 
+  Args:
+    kind: the kind of the run.
+    settings: the settings that override the preset, as JSON.
 
-def _changes(run: SmallRun) -> dict[str, Any]:
-  """Returns the settings that differ from the defaults.
-
-  Existing results therefore stay valid when the code gains a new setting whose
-  default preserves the previous behavior.
+  Returns:
+    The settings by group and name. Existing results stay valid when the code
+    gains a new setting whose default preserves the previous behavior.
   """
-  config = configuration(run)
-  default = config_lib.to_dict(type(config)())
+  config_class = _CONFIGS.get(kind)
+  if config_class is None:
+    return {}
+  preset = presets.get(PRESET, config_class)
+  config = names.build(config_class, {**preset, **json.loads(settings)})
+  default = config_lib.to_dict(config_class())
   return {
     f'{group}.{name}': value
-    for group, settings in config_lib.to_dict(config).items()
-    for name, value in settings.items()
+    for group, values in config_lib.to_dict(config).items()
+    for name, value in values.items()
     if value != default[group][name]
   }
 
@@ -271,37 +269,37 @@ def _checksum(behavior: pathlib.Path) -> str:
   return str(card['params_sha256'])
 
 
-def _execute(job: Job, folder: pathlib.Path, report: pool.Report) -> None:
+def _execute(run: SmallRun, folder: pathlib.Path, report: pool.Report) -> None:
   """Trains and evaluates, then writes the result atomically."""
   start = time.monotonic()
-  run = job.run
   report((0, math.nan))
-  policies, episodes = _learn(job, folder, report)
+  policies, episodes = _learn(run, folder, report)
   result: Result = {
-    'row': _evaluate(run, policies, episodes, job.seed) if run.episodes else {},
-    'behavior': ''.join(job.checksums(folder)),
+    'row': _evaluate(run, policies, episodes) if run.episodes else {},
+    'behavior': ''.join(run.checksums(folder)),
     'episodes': {
       name: [row[name] for row in episodes] for name in _curves(run)
     },
   }
   final = policies[-1]
   if run.record:
-    recordings = _play([final], run.episodes, job.seed, flights=True)[0]
+    recordings = _play([final], run.episodes, run.seed, flights=True)[0]
     result['films'] = [
       [r.actions, r.sources, r.metrics['episode_return']] for r in recordings
     ]
   if run.map_env:
     result['visits'] = {
-      'random': _visits(final, run, job.seed),
-      'pi_p': _visits(final._replace(epsilon=None), run, job.seed),
+      'random': _visits(final, run),
+      'pi_p': _visits(final._replace(epsilon=None), run),
     }
   result['row']['seconds'] = time.monotonic() - start
-  files.write_text(job._path(folder), json.dumps(result) + '\n')
+  files.write_text(run._path(folder), json.dumps(result) + '\n')
 
 
-def _learn(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
+def _learn(
+  run: SmallRun, folder: pathlib.Path, report: pool.Report
+) -> _Learned:
   """Trains an agent, or loads a trained one."""
-  run = job.run
   if run.kind == 'program':
     workdir = str(folder / run.workdir)
     config = evaluation.EvaluationConfig(workdir=workdir)
@@ -310,8 +308,8 @@ def _learn(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
     episodes.sort(key=lambda row: row['actor_steps'])
     return [_Policy(agent, learned.variables)], episodes
   if run.kind in _LEARNS:
-    return _train(job, folder, report)
-  (name,) = job.transferred(folder)
+    return _train(run, folder, report)
+  (name,) = run.transferred(folder)
   behavior = bt_acme.load_behavior(name)
   policy = _Policy(
     _agent_in(behavior.agent, run.env),
@@ -326,20 +324,22 @@ def _agent_in(agent: assembly.Agent, env: str) -> assembly.Agent:
   return dataclasses.replace(agent, spec=agent.spec._replace(name=env))
 
 
-def _train(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
+def _train(
+  run: SmallRun, folder: pathlib.Path, report: pool.Report
+) -> _Learned:
   """Trains an agent; exports an explorer's policy for later runs."""
-  run = job.run
-  explores = run.kind == 'ngu'
 
   def on_iteration(values: Mapping[str, Any]) -> None:
-    recent = math.nan if explores else values.get('episode_return', math.nan)
+    recent = (
+      math.nan if run.explores else values.get('episode_return', math.nan)
+    )
     report((int(values['actor_steps']), float(recent)))
 
   with tempfile.TemporaryDirectory(prefix='bt_acme-') as workdir:
     shared: dict[str, Any] = {
       **run.settings,
       'max_actor_steps': run.actor_steps,
-      'seed': job.seed,
+      'seed': run.seed,
       'preset': PRESET,
       'num_environments': _NUM_ENVIRONMENTS,
       'num_evaluators': 0,
@@ -347,13 +347,13 @@ def _train(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
       'progress': 'off',
       'callbacks': [on_iteration],
     }
-    if explores:
+    if run.explores:
       snapshots = [round(share * run.actor_steps) for share in SHARES]
       steps = ','.join(map(str, snapshots))
       trained = bt_acme.pretrain(run.env, snapshot_steps=steps, **shared)
       paths = [f'{workdir}/behavior-{step}' for step in snapshots]
     else:
-      transferred = job.transferred(folder)
+      transferred = run.transferred(folder)
       if run.init:
         shared.update(init_from=transferred[0], init=run.init)
       if run.kind == 'bt':
@@ -366,8 +366,8 @@ def _train(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
       raise KeyboardInterrupt  # Another attempt starts from the beginning.
     states: list[Any] = [*map(behaviors.Exported, paths), trained]
     episodes = logs.read_rows(workdir, 'actor')
-  if explores:
-    trained.export(job.behavior(folder))
+  if run.explores:
+    trained.export(run.exported(folder))
   policies = [
     _Policy(trained.agent, state.variables, state.statistics)
     for state in states
@@ -383,14 +383,14 @@ def _curves(run: SmallRun) -> list[str]:
 
 
 def _evaluate(
-  run: SmallRun, policies: list[_Policy], training: Sequence[Row], seed: int
+  run: SmallRun, policies: list[_Policy], training: Sequence[Row]
 ) -> Row:
   """Returns means over the evaluation episodes and the training episodes.
 
   Explorers were also evaluated during training: `cells_25` is the number of
   cells after 25% of the training.
   """
-  plays = _play(policies, run.episodes, seed)
+  plays = _play(policies, run.episodes, run.seed)
   *earlier, row = [_summary(recordings) for recordings in plays]
   for share, earlier_row in zip(SHARES, earlier, strict=False):
     row[f'cells_{100 * share:.0f}'] = earlier_row['cells']
@@ -435,11 +435,11 @@ def _summary(recordings: list[recorder.Recording]) -> Row:
   }
 
 
-def _visits(policy: _Policy, run: SmallRun, seed: int) -> dict[str, Any]:
+def _visits(policy: _Policy, run: SmallRun) -> dict[str, Any]:
   """Counts the visits of a policy to each cell of `run.map_env`."""
   agent = _agent_in(policy.agent, run.map_env)
   policy = policy._replace(agent=agent)
-  (recordings,) = _play([policy], run.map_episodes, seed)
+  (recordings,) = _play([policy], run.map_episodes, run.seed)
   columns, rows = environments.make(run.map_env, seed=0).grid_size()
   counts = np.zeros([rows, columns], np.int64)
   for recording in recordings:

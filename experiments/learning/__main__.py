@@ -85,13 +85,13 @@ def run(config: LearningConfig) -> int:
     for table in claims.tables()
     if table.claim in config.chosen
   ]
-  jobs = results.jobs(tables)
+  runs = results.runs(tables)
   code = 0
   if config.run:
-    code = complete(jobs, folder, processes=config.jobs)
+    code = complete(runs, folder, processes=config.jobs)
     if code > _FAILED:
       return code  # Interrupted.
-  found = results.of_folder(jobs, folder)
+  found = results.of_folder(runs, folder)
   print(report.report(tables, found))
   if config.publish:
     results.add(found, results.PUBLISHED)
@@ -100,24 +100,24 @@ def run(config: LearningConfig) -> int:
 
 
 def complete(
-  jobs: Sequence[results.Job], folder: pathlib.Path, *, processes: int
+  runs: Sequence[claims.Run], folder: pathlib.Path, *, processes: int
 ) -> int:
   """Executes the runs that have no result, and the runs that they depend on.
 
   Args:
-    jobs: the requested runs.
+    runs: the requested runs.
     folder: directory of results and behaviors, shared by all workers.
     processes: number of runs at a time.
 
   Returns:
     An exit code; failures have been printed.
   """
-  found = results.of_folder(jobs, folder)
+  found = results.of_folder(runs, folder)
   todo = [
     each
-    for job in jobs
-    if job not in found
-    for each in (*(() if job.is_ready(folder) else job.needed), job)
+    for run in runs
+    if run not in found
+    for each in (*(() if run.is_ready(folder) else run.needed), run)
   ]
   return progress.complete(
     list(dict.fromkeys(todo)), folder, processes=processes

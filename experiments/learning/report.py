@@ -52,7 +52,7 @@ def report(
   for claim, group in itertools.groupby(tables, lambda table: table.claim):
     shown = []
     for table in group:
-      if any(job in found for job in results.jobs([table])):
+      if any(run in found for run in results.runs([table])):
         shown.append(table)
       else:
         missing.append(f'{table.claim} on {table.env}')
@@ -100,7 +100,7 @@ def solved_episodes(
     seed
     for seed in tables[0].seeds
     if all(
-      results.Job(run, seed) in found for table in tables for run in table.runs
+      run.with_seed(seed) in found for table in tables for run in table.runs
     )
   ]
   if not seeds:
@@ -108,7 +108,7 @@ def solved_episodes(
   return {
     algorithm: np.array(
       [
-        [100 * found[results.Job(t.runs[i], seed)]['solved'] for t in tables]
+        [100 * found[t.runs[i].with_seed(seed)]['solved'] for t in tables]
         for seed in seeds
       ]
     )
@@ -187,8 +187,8 @@ def profile(
 def _row(
   run: claims.Run, table: claims.Table, found: results.Results
 ) -> List[str]:
-  jobs = [results.Job(run, seed) for seed in table.seeds]
-  rows = [found[job] for job in jobs if job in found]
+  runs = [run.with_seed(seed) for seed in table.seeds]
+  rows = [found[each] for each in runs if each in found]
   first = [run.algorithm, f'{run.actor_steps:,}', str(len(rows))]
   if not rows:
     return [*first, *('not run' for _ in table.columns), '']
@@ -228,14 +228,14 @@ def _interval(estimate: intervals.Estimate, digits: int) -> str:
 def rendered_readme(readme: str) -> str:
   """Returns the README with the tables of the published results."""
   tables = claims.tables()
-  found = results.read(results.jobs(tables), [results.PUBLISHED])
+  found = results.read(results.runs(tables), [results.PUBLISHED])
   return sections.replaced(readme, _BEGIN, report(tables, found), _END)
 
 
 def publish() -> None:
   """Updates the tables in experiments/README.md, and the figure of `wide`."""
   tables = [table for table in claims.tables() if table.claim == 'wide']
-  found = results.read(results.jobs(tables), [results.PUBLISHED])
+  found = results.read(results.runs(tables), [results.PUBLISHED])
   panels.draw(
     _PROFILE.with_suffix(''),
     [profile(tables, found)],

@@ -19,17 +19,16 @@ _VALUES = (
 )
 
 
-Job = small_runs.Job
-Results = Mapping[Job, small_runs.Row]
+Results = Mapping[claims.Run, small_runs.Row]
 _Lines = Dict[Tuple[str, ...], Dict[str, str]]  # Rows by their keys.
 
 
-def jobs(tables: Sequence[claims.Table]) -> List[Job]:
+def runs(tables: Sequence[claims.Table]) -> List[claims.Run]:
   """Returns the runs of tables without duplicates, ordered by seed."""
   last = max((len(table.seeds) for table in tables), default=0)
   return list(
     dict.fromkeys(
-      Job(run, table.seeds[i])
+      run.with_seed(table.seeds[i])
       for i in range(last)
       for table in tables
       if i < len(table.seeds)
@@ -38,42 +37,42 @@ def jobs(tables: Sequence[claims.Table]) -> List[Job]:
   )
 
 
-def of_folder(jobs: Iterable[Job], folder: pathlib.Path) -> Results:
+def of_folder(runs: Iterable[claims.Run], folder: pathlib.Path) -> Results:
   """Reads the existing results of runs, published or in a directory.
 
   JSON files in `results/` take precedence. CSV files there and `results.csv`
   were written by earlier versions.
   """
   tables = sorted((folder / 'results').glob('*.csv'))
-  jobs = list(jobs)
-  found = {job: job.result(folder) for job in jobs}
+  runs = list(runs)
+  found = {run: run.result(folder) for run in runs}
   return {
-    **read(jobs, [PUBLISHED, folder / 'results.csv', *tables]),
-    **{job: result['row'] for job, result in found.items() if result},
+    **read(runs, [PUBLISHED, folder / 'results.csv', *tables]),
+    **{run: result['row'] for run, result in found.items() if result},
   }
 
 
-def read(jobs: Iterable[Job], paths: Iterable[pathlib.Path]) -> Results:
+def read(runs: Iterable[claims.Run], paths: Iterable[pathlib.Path]) -> Results:
   """Reads the results of runs from tables; later files take precedence.
 
   Results with other settings, including other settings of the behavior, are
   omitted. Changes of the code are not detected.
 
   Args:
-    jobs: the runs to look for.
+    runs: the runs to look for.
     paths: paths of the tables; missing files are ignored.
   """
   table: _Lines = {}
   for path in paths:
     table.update(_read(path))
   return {
-    job: {
-      name: float(table[_keys(job)][name])
+    run: {
+      name: float(table[_keys(run)][name])
       for name in _VALUES
-      if table[_keys(job)][name]
+      if table[_keys(run)][name]
     }
-    for job in jobs
-    if _keys(job) in table
+    for run in runs
+    if _keys(run) in table
   }
 
 
@@ -83,8 +82,8 @@ def add(results: Results, path: pathlib.Path) -> None:
   Rows of the same run and seed are replaced even if their settings differ.
   """
   table = _read(path)
-  for job, row in results.items():
-    keys = _keys(job)
+  for run, row in results.items():
+    keys = _keys(run)
     for other in [k for k in table if k[:2] == keys[:2] and k[3] == keys[3]]:
       del table[other]
     values = {name: f'{row[name]:.6g}' for name in _VALUES if name in row}
@@ -102,9 +101,8 @@ def _read(path: pathlib.Path) -> _Lines:
   return {tuple(line[key] for key in _KEYS): line for line in lines}
 
 
-def _keys(job: Job) -> Tuple[str, ...]:
-  run = job.run
+def _keys(run: claims.Run) -> Tuple[str, ...]:
   return (
-    *(run.env, run.algorithm, str(run.actor_steps), str(job.seed)),
+    *(run.env, run.algorithm, str(run.actor_steps), str(run.seed)),
     run.hash,
   )

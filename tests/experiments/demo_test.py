@@ -86,10 +86,10 @@ def test_a_bank_is_used_with_uniform_draws_and_with_learned_priorities(
   assert columns in [line.split() for line in output.splitlines()]
   assert '% with learned priorities, on average.' in output
   (task,) = _BANK.tasks
-  assert _BANK.job('bank, learned', task, 3).transferred(tmp_path) == [
+  assert _BANK.run('bank, learned', task, 3).transferred(tmp_path) == [
     *('minigrid-explorer', 'uniform')
   ]
-  episodes = _BANK.job('bank, learned', task, 3).result(tmp_path)['episodes']
+  episodes = _BANK.run('bank, learned', task, 3).result(tmp_path)['episodes']
   np.testing.assert_allclose(
     np.sum([episodes[f'flight_priority_{k}'] for k in range(2)], axis=0), 1
   )
@@ -110,14 +110,14 @@ def _times(folder):
   return {p: p.stat().st_mtime for p in folder.glob('results/*.json')}
 
 
-def _jobs(plan):
+def _runs(plan):
   learning = [*plan.learning, *plan.launched]
   return [*plan.pretraining, *plan.evaluations, *learning]
 
 
 def test_a_finished_demo_is_shown_again_without_new_runs(finished, capsys):
   before = _times(finished)
-  assert len(before) == len(_jobs(_PLAN)) == 6
+  assert len(before) == len(_runs(_PLAN)) == 6
   assert demo.run(_PLAN, finished, launch=_launch_in_one_process) == 0
   assert before == _times(finished)
   output = capsys.readouterr().out
@@ -145,23 +145,19 @@ def test_the_shipped_behavior_is_shown_before_anything_is_learned(
 
 def test_the_shipped_behavior_solves_a_task_that_random_actions_do_not(shipped):
   solved, random = (
-    _SHIPPED.job(name, _SHIPPED.tasks[0], 3).row(shipped)['solved']
+    _SHIPPED.run(name, _SHIPPED.tasks[0], 3).result(shipped)['row']['solved']
     for name in ('pi_p', 'random')
   )
   assert random < 0.5 < solved
 
 
 def test_another_shipped_behavior_makes_another_run():
-  job = _SHIPPED.job('R2D2 + BT', _SHIPPED.tasks[0], 3)
-  ids = {job.id}
+  run = _SHIPPED.run('R2D2 + BT', _SHIPPED.tasks[0], 3)
+  ids = {run.id}
   for behavior in ('', 'action_repeat'):
-    ids.add(dataclasses.replace(job, run=_with(job.run, behavior)).id)
+    ids.add(dataclasses.replace(run, behavior=behavior).id)
   assert len(ids) == 3
-  assert not job.needed
-
-
-def _with(run, behavior):
-  return dataclasses.replace(run, behavior=behavior)
+  assert not run.needed
 
 
 def test_the_figures_exist(finished):
@@ -185,25 +181,25 @@ def test_the_figures_exist(finished):
 
 
 def test_a_result_is_reused_only_for_the_same_run(finished):
-  job = _PLAN.job('R2D2', _TASK, 3)
-  assert len(job.result(finished)['episodes']['actor_steps']) >= 16
+  run = _PLAN.run('R2D2', _TASK, 3)
+  assert len(run.result(finished)['episodes']['actor_steps']) >= 16
   for changes in ({'task_steps': 1_800}, {'settings': {'batch_size': 4}}):
-    other = dataclasses.replace(_PLAN, **changes).job('R2D2', _TASK, 3)
+    other = dataclasses.replace(_PLAN, **changes).run('R2D2', _TASK, 3)
     assert not other.is_done(finished)
-  (path,) = finished.glob(f'results/{job.id}.json')
+  (path,) = finished.glob(f'results/{run.id}.json')
   text = path.read_text()
   try:
     path.write_text(text[:-20])
-    assert not job.is_done(finished)
+    assert not run.is_done(finished)
   finally:
     path.write_text(text)
-  assert job.is_done(finished)
+  assert run.is_done(finished)
 
 
 def test_a_failed_run_is_reported(finished, capsys):
   plan = dataclasses.replace(_PLAN, task_steps=100, episodes=-1)
   assert (
-    progress.complete([plan.job('R2D2', _TASK, 3)], finished, processes=1) == 1
+    progress.complete([plan.run('R2D2', _TASK, 3)], finished, processes=1) == 1
   )
   lines = capsys.readouterr().out.splitlines()
   (line,) = [line for line in lines if 'has failed 3 times' in line]
@@ -218,33 +214,33 @@ def test_the_launched_run_gets_budget_settings_and_seed(tmp_path):
   assert '--max_actor_steps=40000' in flags
   assert '--seed=7' in flags
   (pretraining, _) = plan.pretraining
-  assert f'--behavior={pretraining.behavior(tmp_path)}' in flags
+  assert f'--behavior={pretraining.exported(tmp_path)}' in flags
   assert '--min_flight_probability=0.1' in flags
   assert not any('lp_launch_type' in flag for flag in flags)
 
 
 def test_every_seed_of_the_full_demo_has_its_own_behavior():
   plan = dataclasses.replace(plan_lib.FULL, seeds=(7, 1), finetuning=True)
-  jobs = _jobs(plan)
-  assert len({job.id for job in jobs}) == len(jobs) == 2 * 5 + 1
-  for job in jobs:
-    if job.run.algorithm in ('R2D2', 'NGU'):
-      assert not job.needed
+  runs = _runs(plan)
+  assert len({run.id for run in runs}) == len(runs) == 2 * 5 + 1
+  for run in runs:
+    if run.algorithm in ('R2D2', 'NGU'):
+      assert not run.needed
     else:
-      (pretraining,) = job.needed
+      (pretraining,) = run.needed
       assert pretraining in plan.pretraining
-      assert pretraining.seed == job.seed
+      assert pretraining.seed == run.seed
 
 
 def test_a_result_of_another_behavior_is_not_reused(finished):
-  job = _PLAN.job('fine-tuning', _TASK, 3)
-  card = job.needed[0].behavior(finished) / 'behavior.json'
+  run = _PLAN.run('fine-tuning', _TASK, 3)
+  card = run.needed[0].exported(finished) / 'behavior.json'
   text = card.read_text()
   checksum = json.loads(text)['params_sha256']
-  assert job.is_done(finished)
+  assert run.is_done(finished)
   try:
     card.write_text(text.replace(checksum, '0' * len(checksum)))
-    assert not job.is_done(finished)
+    assert not run.is_done(finished)
     card.unlink()
     assert not _PLAN.pretraining[0].is_done(finished)
   finally:
@@ -253,9 +249,9 @@ def test_a_result_of_another_behavior_is_not_reused(finished):
 
 def test_the_table_has_a_row_for_each_task_and_a_number_for_each_seed():
   plan = plan_lib.Plan(seeds=(4, 7), tasks=('a', 'b'))
-  jobs = _jobs(plan)
+  runs = _runs(plan)
   results = {
-    job: {'row': {'solved': number / 100}} for number, job in enumerate(jobs)
+    run: {'row': {'solved': number / 100}} for number, run in enumerate(runs)
   }
   header, _, *lines = report.table(plan, results).splitlines()
   assert header.split() == 'task random pi_p R2D2 R2D2 + BT'.split()
@@ -263,7 +259,7 @@ def test_the_table_has_a_row_for_each_task_and_a_number_for_each_seed():
     [
       task,
       *(
-        str(jobs.index(plan.job(name, task, seed)))
+        str(runs.index(plan.run(name, task, seed)))
         for name, seeds in (
           *(('random', (4,)), ('pi_p', (4,))),
           *(('R2D2', (4, 7)), ('R2D2 + BT', (4, 7))),
@@ -292,8 +288,8 @@ def test_the_line_shows_the_remaining_time():
     '0 of 4 runs done | NGU, FourRooms:no_goal, seed 0 20%'
   )
   line.end(pretraining, 'explored')
-  for job in (behavior, random):
-    line.update(job, 0, 0.0)
+  for run in (behavior, random):
+    line.update(run, 0, 0.0)
   line.update(r2d2, 400, 0.25)
   assert line.text(8.0) == (
     '1 of 4 runs done, 0:00:05 left | pi_p, FourRooms:fixed, seed 0 | random, '

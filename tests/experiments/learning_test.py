@@ -5,7 +5,6 @@ import dataclasses
 import pytest
 
 from bt_acme import environments
-from experiments.harness import small_runs
 from experiments.learning import __main__ as learning
 from experiments.learning import claims, report, results
 
@@ -43,47 +42,47 @@ def _run(name, env):
 @pytest.fixture(name='folder', scope='module')
 def execute_tiny_runs(tmp_path_factory):
   folder = tmp_path_factory.mktemp('learning')
-  jobs = [results.Job(run, 3) for run in ARMS]
-  assert learning.complete(jobs, folder, processes=1) == 0
-  assert set(results.of_folder(jobs, folder)) == set(jobs)
+  runs = [run.with_seed(3) for run in ARMS]
+  assert learning.complete(runs, folder, processes=1) == 0
+  assert set(results.of_folder(runs, folder)) == set(runs)
   return folder
 
 
 def test_required_pretraining_is_executed(folder):
-  job = results.Job(EXPLORER, 3)
-  explored = job.result(folder)['row']
+  run = EXPLORER.with_seed(3)
+  explored = run.result(folder)['row']
   assert 1 <= explored['cells_25'] <= 9
   assert explored['cells_75'] >= 1
-  assert (job.behavior(folder) / 'behavior.json').exists()
+  assert (run.exported(folder) / 'behavior.json').exists()
 
 
 def test_an_existing_result_is_reused(folder, capsys):
-  jobs = [results.Job(run, 3) for run in ARMS]
-  (path,) = folder.glob(f'results/{jobs[-1].id}.json')
+  runs = [run.with_seed(3) for run in ARMS]
+  (path,) = folder.glob(f'results/{runs[-1].id}.json')
   before = path.stat().st_mtime_ns
-  assert learning.complete(jobs, folder, processes=1) == 0
+  assert learning.complete(runs, folder, processes=1) == 0
   assert not capsys.readouterr().out
   assert path.stat().st_mtime_ns == before
-  found = results.of_folder(jobs, folder)
+  found = results.of_folder(runs, folder)
   assert all(0 <= row['solved'] <= 1 for row in found.values())
 
 
 def test_a_run_waits_for_a_missing_behavior(folder, tmp_path):
-  *_, bt = (results.Job(run, 3) for run in ARMS)
+  *_, bt = (run.with_seed(3) for run in ARMS)
   (explored,) = bt.needed
   assert bt.is_ready(folder) and explored.is_done(folder)
   assert not bt.is_ready(tmp_path) and not explored.is_done(tmp_path)
   changed = {**TINY, 'batch_size': 4}
-  other = dataclasses.replace(bt.run, settings=changed)
-  assert results.Job(other, 3).id != bt.id
+  other = dataclasses.replace(bt, settings=changed)
+  assert other.id != bt.id
   explorer = dataclasses.replace(EXPLORER, settings=changed)
-  other = dataclasses.replace(bt.run, behavior=explorer)
-  assert not results.Job(other, 3).is_ready(folder)
+  other = dataclasses.replace(bt, behavior=explorer)
+  assert not other.is_ready(folder)
 
 
 def test_a_result_with_other_settings_is_ignored(folder):
   *_, bt = ARMS
-  assert results.of_folder([results.Job(bt, 3)], folder)
+  assert results.of_folder([bt.with_seed(3)], folder)
   for changes in (
     {'actor_steps': 500},
     {'init': 'full'},
@@ -92,15 +91,15 @@ def test_a_result_with_other_settings_is_ignored(folder):
     {'behavior': dataclasses.replace(EXPLORER, env='Chain-9')},
   ):
     other = dataclasses.replace(bt, **changes)
-    assert not results.of_folder([results.Job(other, 3)], folder)
+    assert not results.of_folder([other.with_seed(3)], folder)
 
 
 def test_results_of_earlier_versions_are_read(tmp_path):
-  job = results.Job(ARMS[-1], 0)
-  assert not results.of_folder([job], tmp_path)
-  path = tmp_path / 'results' / f'{job.id}.csv'
-  results.add({job: {'solved': 0.25}}, path)
-  assert results.of_folder([job], tmp_path) == {job: {'solved': 0.25}}
+  run = ARMS[-1]
+  assert not results.of_folder([run], tmp_path)
+  path = tmp_path / 'results' / f'{run.id}.csv'
+  results.add({run: {'solved': 0.25}}, path)
+  assert results.of_folder([run], tmp_path) == {run: {'solved': 0.25}}
 
 
 def test_a_row_of_the_same_run_is_replaced(tmp_path):
@@ -108,9 +107,9 @@ def test_a_row_of_the_same_run_is_replaced(tmp_path):
   *_, run = ARMS
   longer = dataclasses.replace(run, actor_steps=500)
   for each, solved in ((run, 0.25), (longer, 0.5)):
-    results.add({results.Job(each, 0): {'solved': solved}}, path)
-  assert not results.read([results.Job(run, 0)], [path])
-  (row,) = results.read([results.Job(longer, 0)], [path]).values()
+    results.add({each: {'solved': solved}}, path)
+  assert not results.read([run], [path])
+  (row,) = results.read([longer], [path]).values()
   assert row == {'solved': 0.5}
 
 
@@ -121,10 +120,10 @@ def test_a_table_shows_every_seed_and_missing_results():
   random, bt = ARMS
   r2d2 = claims.Run('R2D2', 'r2d2', ENV, 400, settings=TINY)
   found = {
-    results.Job(r2d2, 0): row(0.0),
-    results.Job(r2d2, 1): row(0.04),
-    results.Job(bt, 0): row(0.96),
-    results.Job(bt, 1): row(1.0),
+    r2d2: row(0.0),
+    r2d2.with_seed(1): row(0.04),
+    bt: row(0.96),
+    bt.with_seed(1): row(1.0),
   }
   table = dataclasses.replace(TABLE, runs=(random, r2d2, bt), seeds=(0, 1))
   other = dataclasses.replace(table, claim='no_harm', runs=(random,))
@@ -145,7 +144,7 @@ def three_tasks_and_their_results():
     runs = tuple(claims.Run(name, 'r2d2', env, 400) for name in ('R2D2', 'BT'))
     tables.append(claims.Table('wide', env, runs, ('solved',), range(3)))
     found.update(
-      (results.Job(run, seed), {'solved': value, 'seconds': 1.0})
+      (run.with_seed(seed), {'solved': value, 'seconds': 1.0})
       for run, value in zip(runs, solved, strict=True)
       for seed in range(2)
     )
@@ -175,7 +174,7 @@ def test_tasks_with_different_algorithms_have_no_summary(three_tasks):
   assert not report.solved_episodes(
     [dataclasses.replace(first, runs=first.runs[1:]), *others], found
   )
-  del found[results.Job(first.runs[0], 1)]
+  del found[first.runs[0].with_seed(1)]
   (r2d2, _) = report.solved_episodes([first, *others], found).values()
   assert r2d2.tolist() == [[0.0, 50.0, 100.0]]
 
@@ -225,20 +224,18 @@ def test_environments_are_valid_and_names_of_runs_are_unique():
   tables = claims.tables()
   assert {table.claim for table in tables} == set(claims.CLAIMS)
   runs = {run for table in tables for run in table.runs}
-  assert len({run.name(0) for run in runs}) == len(runs)
+  assert len({run.id.rpartition('-')[0] for run in runs}) == len(runs)
   for table in tables:
     environments.validate(table.env)
     for run in table.runs:
       assert run.env == table.env
-      if run.actor_steps:
-        small_runs.configuration(run)
+      assert run.hash  # The settings are valid.
 
 
 def _execute(run, folder):
   """Executes a run in this process and returns its row."""
-  job = results.Job(run, 0)
-  job.call(folder)(lambda news: None)
-  return job.result(folder)['row']
+  run.call(folder)(lambda news: None)
+  return run.result(folder)['row']
 
 
 @pytest.mark.slow

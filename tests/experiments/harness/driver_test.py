@@ -14,7 +14,15 @@ import pytest
 
 from bt_acme.runtime import interrupts
 from experiments import launching
-from experiments.harness import dataset, driver, locks, pool, records, runs
+from experiments.harness import (
+  dataset,
+  driver,
+  locks,
+  pool,
+  progress,
+  records,
+  runs,
+)
 from tests.experiments.harness import fakes
 
 _ROOT = pathlib.Path(__file__).parents[3]
@@ -158,8 +166,8 @@ def test_a_worker_drops_a_run_whose_lock_is_lost(worker, monkeypatch):
   assert any('another worker has taken it over' in line for line in lines)
 
 
-def _interrupt(task, news):
-  del task, news
+def _interrupt(run, news):
+  del run, news
   os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -227,41 +235,51 @@ def test_a_second_worker_resumes_the_run_of_a_killed_worker(tmp_path):
 # Runs that are functions instead of scripts.
 
 
-def _complete(folder, *todo):
-  lines, news = [], []
-  code = driver.complete(
-    folder,
-    todo,
-    processes=1,
-    say=lines.append,
-    on_done=lambda task: lines.append(f'{task.id}: done'),
-    on_news=lambda task, text: news.append((task.id, text)),
+@pytest.fixture(name='complete')
+def make_complete(tmp_path, capsys):
+  """Returns a function that executes runs in one process."""
+
+  def complete(*todo):
+    code = progress.complete(todo, tmp_path, processes=1)
+    lines = capsys.readouterr().out.splitlines()
+    # Progress may be shown at any time.
+    return code, [line for line in lines if ' runs done | ' not in line]
+
+  return complete
+
+
+def test_one_process_executes_ready_runs_sequentially(
+  tmp_path, complete, monkeypatch
+):
+  news = []
+  monkeypatch.setattr(
+    progress.ProgressLine, 'update', lambda self, *values: news.append(values)
   )
-  return code, lines, news
-
-
-def test_one_process_executes_ready_runs_sequentially(tmp_path):
   first = fakes.Write('first')
   last = fakes.Write('last', (first,))
-  code, lines, news = _complete(tmp_path, last, first)
-  assert (code, lines) == (0, ['first: done', 'last: done'])
-  assert news == [('first', 'FIRST'), ('last', 'LAST')]
+  assert complete(last, first) == (
+    *(
+      0,
+      [f'1 of 2: {first}: explored in 0 s', f'2 of 2: {last}: explored in 0 s'],
+    ),
+  )
+  assert [(run, steps) for run, steps, _ in news] == [(first, 0), (last, 0)]
   lines = (tmp_path / 'executions').read_text().splitlines()
   assert len({line.split(' ', 1)[1] for line in lines}) == 1
   assert lines[0].endswith(' 1')  # One thread.
-  for task in (first, last):
-    assert records.tail_of_log(tmp_path, task) == (f'{task.id} is logged',)
-    assert records.read(tmp_path, task).attempts == 1
+  for run in (first, last):
+    assert records.tail_of_log(tmp_path, run) == (f'{run.id} is logged',)
+    assert records.read(tmp_path, run).attempts == 1
 
 
-def test_a_failure_is_reported_and_other_runs_continue(tmp_path):
+def test_a_failure_is_reported_and_other_runs_continue(tmp_path, complete):
   fails = fakes.Write('fails')
   blocked, other = fakes.Write('blocked', (fails,)), fakes.Write('other')
-  code, lines, _ = _complete(tmp_path, fails, blocked, other)
+  code, lines = complete(fails, blocked, other)
   assert code == 1
   assert lines[:4] == [
     *(f'fails: exit code 1, failure {i} of 3' for i in (1, 2, 3)),
-    'other: done',
+    f'1 of 3: {other}: explored in 0 s',
   ]
   assert '; exit code 1: ValueError: It fails. Delete ' in lines[4]
   assert '1 done, 0 left, 1 failed, 1 blocked by a failed' in lines[5]
@@ -269,15 +287,16 @@ def test_a_failure_is_reported_and_other_runs_continue(tmp_path):
   assert records.status_of(tmp_path, fails) == dataset.FAILED
 
 
-def test_a_crashed_process_is_replaced(tmp_path):
-  code, lines, _ = _complete(
-    tmp_path, fakes.Write('crashes'), fakes.Write('other')
+def test_a_crashed_process_is_replaced(complete):
+  crashes, other = fakes.Write('crashes'), fakes.Write('other')
+  assert complete(crashes, other) == (
+    0,
+    [
+      f'crashes: exit code {pool.PROCESS_LOST}, failure 1 of 3',
+      f'1 of 2: {crashes}: explored in 0 s',
+      f'2 of 2: {other}: explored in 0 s',
+    ],
   )
-  assert code == 0
-  assert lines == [
-    f'crashes: exit code {pool.PROCESS_LOST}, failure 1 of 3',
-    *('crashes: done', 'other: done'),
-  ]
 
 
 def test_a_second_worker_repeats_the_function_of_a_killed_worker(tmp_path):
@@ -311,5 +330,5 @@ def test_a_run_stopped_by_a_signal_can_be_resumed(tmp_path):
   output, _ = worker.communicate(timeout=60)
   assert worker.returncode == 128 + signal.SIGINT
   assert 'Rerun the same command to continue.' in output
-  task = fakes.Write('slow')
-  assert records.status_of(tmp_path, task) == dataset.WAITING
+  slow = fakes.Write('slow')
+  assert records.status_of(tmp_path, slow) == dataset.WAITING

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import math
 import os
 import pathlib
 import signal
@@ -60,13 +61,17 @@ class Write:
 
   id: str
   needed: tuple = ()
+  actor_steps: ClassVar[int] = 1
   is_evaluation: ClassVar[bool] = False
 
   def is_ready(self, folder):
-    return all(task.is_done(folder) for task in self.needed)
+    return all(run.is_done(folder) for run in self.needed)
 
   def is_done(self, folder):
     return (folder / self.id).exists()
+
+  def result(self, folder):
+    return {'row': {'seconds': 0}}
 
   def call(self, folder):
     return functools.partial(self._execute, folder)
@@ -74,7 +79,7 @@ class Write:
   def _execute(self, folder, report):
     with (folder / 'executions').open('a') as file:
       file.write(f'{self.id} {os.getpid()} {os.environ["OMP_NUM_THREADS"]}\n')
-    report(self.id.upper())
+    report((0, math.nan))
     print(f'{self.id} is logged')
     if self.id == 'fails':
       raise ValueError('It fails.')
@@ -176,18 +181,13 @@ def _work(kind, num_seeds):
 
 
 def _complete(*names):
-  from experiments.harness import driver
+  from experiments.harness import progress
 
   # The processes of slots import this module by its full name.
   from tests.experiments.harness import fakes
 
-  return driver.complete(
-    pathlib.Path.cwd(),
-    [fakes.Write(name) for name in names],
-    processes=1,
-    say=print,
-    on_done=lambda task: None,
-  )
+  todo = [fakes.Write(name) for name in names]
+  return progress.complete(todo, pathlib.Path.cwd(), processes=1)
 
 
 if __name__ == '__main__':
