@@ -24,8 +24,10 @@ from typing import Any, Callable, NamedTuple, Sequence
 from bt_acme.runtime import interrupts, workdir_lock
 from experiments.harness import locks, pool, records
 
-# Number of polls between two searches for runs that other workers have left.
-_SCAN_POLLS = 10
+# Seconds between two checks of runs, signals and the time limit.
+_POLL_SECONDS = 0.2
+# Seconds between two searches for runs that other workers have enabled or left.
+_SCAN_SECONDS = 10.0
 # Shutdown timeout: a run that is still saving after this long is killed.
 _SHUTDOWN_SECONDS = 300.0
 # Final states of a run.
@@ -79,7 +81,6 @@ class Worker:
     say: Callable[[str], None] = print,
     on_end: Callable[[Any, str], None] | None = None,
     on_news: Callable[[Any, Any], None] = lambda run, news: None,
-    poll_seconds: float = 1.0,
   ):
     """Initializes a worker; `work` starts it.
 
@@ -93,7 +94,6 @@ class Worker:
       on_end: called with each run that has ended and its outcome in words; by
         default, the outcome is passed to `say`.
       on_news: called with a run and each value that the run reports.
-      poll_seconds: seconds between two checks of processes and files.
     """
     self._folder = folder.absolute()
     self._todo = todo
@@ -103,7 +103,6 @@ class Worker:
     self._say = say
     self._on_end = on_end or (lambda run, news: say(f'{run.id}: {news}'))
     self._on_news = on_news
-    self._poll_seconds = poll_seconds
     # Calls of the threads that the main thread makes.
     self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
     self._done: set[str] = set()  # Cache: a run that is done stays done.
@@ -124,7 +123,7 @@ class Worker:
       try:
         while working:
           ended, working = futures.wait(
-            working, self._poll_seconds, futures.FIRST_COMPLETED
+            working, _POLL_SECONDS, futures.FIRST_COMPLETED
           )
           while not self._calls.empty():
             self._calls.get()()
@@ -144,7 +143,12 @@ class Worker:
 
   def _serve(self, process: pool.Process) -> None:
     """Executes runs in a process until all are settled; called in a thread."""
-    todo = [run for run in self._todo if self._fits(run, process.slot)]
+    # With slots of both kinds, training uses GPUs and evaluations use cores.
+    todo = [
+      run
+      for run in self._todo
+      if not self._is_mixed or process.slot.is_gpu != run.is_evaluation
+    ]
     with contextlib.closing(process):
       while todo and not self._is_stopping:
         for run in list(todo):
@@ -154,14 +158,8 @@ class Worker:
             break
         else:  # The remaining runs wait for others.
           with self._changing:
-            self._changing.wait(_SCAN_POLLS * self._poll_seconds)
-
-  def _fits(self, run: records.Runnable, slot: pool.Slot) -> bool:
-    """Returns whether a run may use a slot.
-
-    With slots of both kinds, training runs use GPUs and evaluations use cores.
-    """
-    return not self._is_mixed or slot.is_gpu != run.is_evaluation
+            if not self._is_stopping:
+              self._changing.wait(_SCAN_SECONDS)
 
   def _state(self, run: records.Runnable) -> str:
     """Returns the final state of a run; empty if the run is not settled."""
@@ -208,7 +206,7 @@ class Worker:
     if process.slot.name:
       self._tell(self._say, f'{run.id}: starting on {process.slot.name}')
     on_news = functools.partial(self._tell, self._on_news, run)
-    while (code := process.wait(self._poll_seconds, on_news)) is None:
+    while (code := process.wait(_POLL_SECONDS, on_news)) is None:
       # Other workers see that this one is alive.
       if not lock.touch():
         # This machine was suspended, and another one has resumed the run.

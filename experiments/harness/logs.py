@@ -1,5 +1,6 @@
 """Reads the logs of runs, which may be running, killed or resumed."""
 
+import contextlib
 import csv
 import pathlib
 from typing import Any, NamedTuple, Sequence
@@ -144,9 +145,6 @@ def _parsed(header: Sequence[str], line: Sequence[str]) -> Any:
     return None
   row: Row = {}
   for name, cell in zip(header, line, strict=True):
-    try:
+    with contextlib.suppress(ValueError):
       row[name] = float(cell)
-    except ValueError:
-      if name in (_STEPS, 'episode_return'):
-        return None
   return row if {_STEPS, 'episode_return'} <= set(row) else None

@@ -38,18 +38,13 @@ class Slot(NamedTuple):
     name: the name in messages; empty if all slots are alike.
     variables: the environment variables of its process.
     cores: the cores that its process may use; empty for all.
-    gpu_share: the share of a GPU; 0 for none.
+    is_gpu: whether the slot has a GPU, or a share of one.
   """
 
   name: str
   variables: dict[str, str]
   cores: frozenset[int] = frozenset()
-  gpu_share: float = 0.0
-
-  @property
-  def is_gpu(self) -> bool:
-    """Whether the slot has a GPU."""
-    return self.gpu_share > 0
+  is_gpu: bool = False
 
 
 class Process:

@@ -192,8 +192,14 @@ def ordered(specs: Iterable[RunSpec]) -> list[RunSpec]:
   finished runs are balanced at any time.
   """
   found: dict[str, RunSpec] = {}
+
+  def add(spec: RunSpec) -> None:
+    for needed in spec.needed:
+      add(needed)
+    found.setdefault(spec.id, spec)
+
   for spec in specs:
-    _add(spec, found)
+    add(spec)
   return sorted(
     found.values(), key=lambda spec: (spec.stage != PRETRAINING, spec.seed)
   )
@@ -245,13 +251,6 @@ def parsed(name: str, text: str) -> Any:
 
 def _num_rows(path: pathlib.Path) -> int:
   return len(tables.read_csv(path)) if path.exists() else 0
-
-
-def _add(spec: RunSpec, found: dict[str, RunSpec]) -> None:
-  if spec.id not in found:
-    for need in spec.needs:
-      _add(need.run, found)
-    found[spec.id] = spec
 
 
 def _lasting(script: str, values: Mapping[str, Any]) -> dict[str, Any]:

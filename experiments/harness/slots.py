@@ -36,7 +36,13 @@ def parse(text: str) -> list[pool.Slot]:
   slots: list[pool.Slot] = []
   left = _cores()
   for part in text.split(','):
-    count, device, share = _read(part, text)
+    found = re.fullmatch(r'cpu(?::([0-9]+))?|gpu:([0-9]+)(?:/([0-9]+))?', part)
+    if found is None:
+      raise ValueError(
+        f'slots={text!r}: {part!r} is not a slot. Use cpu for all cores, cpu:4 '
+        'for four cores, gpu:0 for a GPU, or gpu:0/2 for two runs on one GPU.'
+      )
+    count, device, share = found.groups()
     if device is not None:
       slots += _gpu(device, int(share or 1), text)
       continue
@@ -52,17 +58,6 @@ def parse(text: str) -> list[pool.Slot]:
     ]
     left = left[number:]
   return slots
-
-
-def _read(part: str, text: str) -> Sequence[str | None]:
-  """Returns the number of cores, the GPU and its share; None if not given."""
-  found = re.fullmatch(r'cpu(?::([0-9]+))?|gpu:([0-9]+)(?:/([0-9]+))?', part)
-  if found is None:
-    raise ValueError(
-      f'slots={text!r}: {part!r} is not a slot. Use cpu for all cores, cpu:4 '
-      'for four cores, gpu:0 for a GPU, or gpu:0/2 for two runs on one GPU.'
-    )
-  return found.groups()
 
 
 def unpinned(number: int) -> list[pool.Slot]:
@@ -118,5 +113,4 @@ def _gpu(device: str, share: int, text: str) -> list[pool.Slot]:
   if share > 1:
     fraction = _GPU_MEMORY / share - _SERVER_MEMORY
     variables['XLA_PYTHON_CLIENT_MEM_FRACTION'] = f'{fraction:.3f}'
-  slot = pool.Slot(f'GPU {device}', variables, gpu_share=1 / share)
-  return [slot] * share
+  return [pool.Slot(f'GPU {device}', variables, is_gpu=True)] * share

@@ -170,12 +170,8 @@ def _work(kind, num_seeds):
   from experiments.harness import driver, slots
 
   launching.command_of = command_of(kind)
-  worker = driver.Worker(
-    pathlib.Path.cwd(),
-    specs(int(num_seeds)),
-    slots.parse('cpu:1'),
-    poll_seconds=0.05,
-  )
+  folder = pathlib.Path.cwd()
+  worker = driver.Worker(folder, specs(int(num_seeds)), slots.parse('cpu:1'))
   print(repr(worker.work()), flush=True)
   return 0
 

@@ -1,6 +1,5 @@
 """Tests of the command line `python -m experiments.paper`."""
 
-import functools
 import json
 import pathlib
 import subprocess
@@ -9,13 +8,12 @@ import sys
 import pytest
 
 from experiments import launching
-from experiments.harness import dataset, driver
+from experiments.harness import dataset
 from experiments.paper import __main__ as paper
 from experiments.paper import artifacts, captions, declarations, folders, scales
 from tests.experiments.harness import fakes
 
 _ENV = 'MiniGrid-FourRooms-v0:fixed'
-_WORKER = driver.Worker
 
 
 @pytest.fixture(name='run')
@@ -23,8 +21,6 @@ def make_run(tmp_path, capsys, monkeypatch):
   """Returns a function that executes a command whose runs are fakes."""
 
   def run(*arguments, kind='ok'):
-    fake = functools.partial(_WORKER, poll_seconds=0.02)
-    monkeypatch.setattr(driver, 'Worker', fake)
     monkeypatch.setattr(launching, 'command_of', fakes.command_of(kind))
     folder = f'--folder={tmp_path / "folder"}'
     code = paper.main([*arguments, folder, '--slots=cpu:1'])

@@ -11,7 +11,7 @@ _CHOICE = declarations.Selection(
   seeds=(0, 1), games=('MiniGrid-Empty-8x8-v0',), arms=('bt_ngu',)
 )
 _SPECS = declarations.declared(['table3'], scales.LAPTOP, _CHOICE)
-_CPU, _GPU = pool.Slot('core', {}), pool.Slot('GPU', {}, gpu_share=1.0)
+_CPU, _GPU = pool.Slot('core', {}), pool.Slot('GPU', {}, is_gpu=True)
 
 
 def _finish(folder, spec, seconds):
