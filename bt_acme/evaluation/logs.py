@@ -1,11 +1,12 @@
 """Reads the CSV logs in the workdir of a run."""
 
-import csv
 import mmap
 import pathlib
 from typing import Dict, Iterator, List, Tuple
 
 import numpy as np
+
+from bt_acme.evaluation import tables
 
 
 def read_log(path: str) -> Dict[str, np.ndarray]:
@@ -17,8 +18,7 @@ def read_log(path: str) -> Dict[str, np.ndarray]:
   Returns:
     The values of each column, float64 [rows]; NaN for empty cells.
   """
-  with open(path, newline='') as f:
-    rows = list(csv.DictReader(f))
+  rows = tables.read_csv(pathlib.Path(path))
   names = rows[0].keys() if rows else ()
   return {
     name: np.array([float(row[name] or 'nan') for row in rows])
@@ -36,11 +36,10 @@ def read_rows(workdir: str, label: str) -> List[Dict[str, float]]:
   path = _path(workdir, label)
   if not path.is_file():
     return []
-  with path.open(newline='') as f:
-    return [
-      {name: float(value) for name, value in row.items() if value}
-      for row in csv.DictReader(f)
-    ]
+  return [
+    {name: float(value) for name, value in row.items() if value}
+    for row in tables.read_csv(path)
+  ]
 
 
 def read_columns(workdir: str, label: str) -> Dict[str, np.ndarray]:

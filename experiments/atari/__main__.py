@@ -12,13 +12,11 @@ stops a run, and the same command resumes it. `--draw_only` skips training.
 Run `python -m experiments.atari learn --help` to list the flags of a command.
 """
 
-import functools
 import sys
-from typing import Any, Callable, NoReturn
+from typing import Any, Callable
 
 from bt_acme.cli import flags
-from bt_acme.config import names
-from experiments import command_line
+from experiments import arguments, command_line
 from experiments.atari import exploring, learning
 
 # The settings and the main function of each command.
@@ -30,22 +28,19 @@ _COMMANDS: dict[str, tuple[type, Callable[[Any], int]]] = {
 
 def run() -> None:
   """Runs the command named on the command line and exits."""
-  script, *arguments = sys.argv
-  command = arguments[0] if arguments else ''
+  script, *words = sys.argv
+  command = words[0] if words else ''
   if command in _COMMANDS:
-    sys.argv = [script, *arguments[1:]]
+    sys.argv = [script, *words[1:]]
     command_line.run(command, *_COMMANDS[command])
+
+  def refuse(argv: list[str]) -> None:
+    del argv
+    arguments.known('command', command, sorted(_COMMANDS))
+
   # Flags are only defined together with their command.
-  sys.argv = [script, *({'--help', '-h'} & set(arguments))]
-  flags.run_main(functools.partial(_refuse, command))
-
-
-def _refuse(command: str, argv: list[str]) -> NoReturn:
-  del argv
-  raise ValueError(
-    f'command={command!r} is unknown: '
-    + names.suggest(command, sorted(_COMMANDS))
-  )
+  sys.argv = [script, *({'--help', '-h'} & set(words))]
+  flags.run_main(refuse)
 
 
 if __name__ == '__main__':

@@ -102,7 +102,8 @@ def _run(
   frames_per_step: int,
   scores: Sequence[dataset.Score],
 ) -> dataset.RunRow:
-  record = records.read(folder, spec)
+  record = records.read(folder, spec)._asdict().items()
+  columns = {k: v for k, v in record if k in dataset.RunRow._fields}
   status = records.status_of(folder, spec)
   used = spec.needs[0] if spec.needs else None
   steps = max((score.actor_steps for score in scores), default=0)
@@ -121,13 +122,8 @@ def _run(
     ),
     status=status,
     actor_steps=spec.budget_steps if status == dataset.DONE else steps,
-    attempts=record.attempts,
-    exit_code=record.exit_code,
-    host=record.host,
-    started=record.started,
-    ended=record.ended,
     command=spec.command,
-    **{'seconds': record.seconds, **_provenance(folder, spec)},
+    **{**columns, **_provenance(folder, spec)},
   )
 
 

@@ -149,6 +149,7 @@ def _execute(
   try:
     with interrupts.handled(_SIGNALS, interrupt):
       if stops:
+        stops.clear()
         raise KeyboardInterrupt
       return call(lambda news: connection.send((False, news))) or 0
   except KeyboardInterrupt:
