@@ -158,8 +158,9 @@ class RunSpec:
     written all its episodes.
     """
     if self.is_evaluation:
-      wanted = dict(self.settings).get('episodes', 1)
-      return _num_rows(folder / self.episodes_file) >= int(wanted)
+      path = folder / self.episodes_file
+      wanted = int(dict(self.settings).get('episodes', 1))
+      return path.exists() and len(tables.read_csv(path)) >= wanted
     run = run_config.RunConfig(
       workdir=str(folder / self.workdir), max_actor_steps=self.budget_steps
     )
@@ -210,11 +211,18 @@ def has_setting(script: str, name: str) -> bool:
   return name in names.settings_of(_SETTINGS[script])
 
 
-def check_setting(name: str) -> None:
-  """Raises ValueError if no script has a setting with this name."""
-  known = {n for c in _SETTINGS.values() for n in names.settings_of(c)}
-  if name not in known:
-    nearest = difflib.get_close_matches(name, known, n=1)
+def parsed(name: str, text: str) -> Any:
+  """Parses the value of a setting, using the type of its default.
+
+  Raises:
+    ValueError: if no script has a setting with this name, if the setting is
+      derived, or if the value has another type.
+  """
+  defaults: dict[str, Any] = {}
+  for settings_class in _SETTINGS.values():
+    defaults.update(names.defaults_of(settings_class))
+  if name not in defaults:
+    nearest = difflib.get_close_matches(name, defaults, n=1)
     raise ValueError(
       f'set={name!r} is not a setting. '
       + (f'Did you mean {nearest[0]!r}? ' if nearest else '')
@@ -225,18 +233,6 @@ def check_setting(name: str) -> None:
       f'set={name!r} is determined by the artifact and the scale. '
       'Use --games, --seeds, --scale or --folder instead.'
     )
-
-
-def parsed(name: str, text: str) -> Any:
-  """Parses the value of a setting, using the type of its default.
-
-  Raises:
-    ValueError: if the setting is unknown or the value has another type.
-  """
-  check_setting(name)
-  defaults: dict[str, Any] = {}
-  for settings_class in _SETTINGS.values():
-    defaults.update(names.defaults_of(settings_class))
   kind = type(defaults[name])
   try:
     if kind is bool:
@@ -247,10 +243,6 @@ def parsed(name: str, text: str) -> Any:
       f'set={name}={text} is not of type {kind.__name__}. Pass a value such as '
       f'{name}={_written(defaults[name])}.'
     ) from error
-
-
-def _num_rows(path: pathlib.Path) -> int:
-  return len(tables.read_csv(path)) if path.exists() else 0
 
 
 def _lasting(script: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -65,14 +65,10 @@ def read(runs: Iterable[claims.Run], paths: Iterable[pathlib.Path]) -> Results:
   table: _Lines = {}
   for path in paths:
     table.update(_read(path))
+  found = {run: table[_keys(run)] for run in runs if _keys(run) in table}
   return {
-    run: {
-      name: float(table[_keys(run)][name])
-      for name in _VALUES
-      if table[_keys(run)][name]
-    }
-    for run in runs
-    if _keys(run) in table
+    run: {name: float(line[name]) for name in _VALUES if line[name]}
+    for run, line in found.items()
   }
 
 
