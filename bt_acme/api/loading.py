@@ -72,9 +72,6 @@ def load_run(
 ) -> runs.Run:
   """Loads a run without resuming it; call `Run.resume` to do so.
 
-  The workdir does not record the budget of a stopped run, so pass the budget to
-  `Run.resume`.
-
   Args:
     folder: the workdir of a run in one process, or a directory written by
       `Run.save`. It becomes the workdir of the loaded run.

@@ -16,7 +16,7 @@ from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs, tables
 from bt_acme.runtime import learned as learned_lib
-from bt_acme.runtime import metrics, progress
+from bt_acme.runtime import metrics, progress, provenance
 from bt_acme.runtime import workdir as workdir_lib
 from bt_acme.runtime.engines import in_process
 
@@ -115,7 +115,8 @@ class Run:
       make_display=progress.Progress,
     )
     run._read()
-    run._set_budget(run.actor_steps)
+    recorded = provenance.max_actor_steps(workdir)
+    run._set_budget(max(recorded, run.actor_steps))
     return run
 
   def _execute(self) -> None:
@@ -147,7 +148,7 @@ class Run:
 
   @property
   def max_actor_steps(self) -> int:
-    """Budget in actor steps; of a loaded run, the steps taken so far."""
+    """Budget in actor steps, of the last session if the run was loaded."""
     return self._config.max_actor_steps
 
   @property
@@ -246,7 +247,7 @@ class Run:
 
     Args:
       max_actor_steps: the new budget, counted from the start of the run; None
-        for the current budget, which a run of `load_run` has used up.
+        for the current budget.
       callbacks: replacements for the current callbacks (see
         `bt_acme.pretrain`); None to keep them.
 

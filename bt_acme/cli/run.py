@@ -153,7 +153,8 @@ def run_session(
   prepare(resumed)
 
   def begin() -> None:
-    provenance.begin(run.workdir, identity.get(workdir.PARAMS, {}))
+    params = identity.get(workdir.PARAMS, {})
+    provenance.begin(run.workdir, params, run.max_actor_steps)
 
   def begin_next() -> None:
     provenance.end(run.workdir)

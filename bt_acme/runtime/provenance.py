@@ -62,12 +62,15 @@ class Session(NamedTuple):
     return seeds.for_run(seed, self.number)
 
 
-def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:
+def begin(
+  workdir: str, params_sha256: Mapping[str, Any], max_actor_steps: int = 0
+) -> None:
   """Records the start of a session.
 
   Args:
     workdir: the directory of the run.
     params_sha256: checksums of the parameters that were passed to the run.
+    max_actor_steps: the budget of the session.
   """
   record = read(workdir)
   sessions = record.get('sessions', [])
@@ -80,6 +83,7 @@ def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:
     'host': socket.gethostname(),
     'device': None,
     'command': shlex.join(sys.argv),
+    'max_actor_steps': max_actor_steps,
   }
   kept = [*sessions[:1], *sessions[1:][-_MOST_RECENT:]]
   dropped = record.get('dropped', 0) + len(sessions) - len(kept)
@@ -119,6 +123,12 @@ def current(workdir: str) -> Session:
   return Session(number, _time(session['started']), session['seconds_before'])
 
 
+def max_actor_steps(workdir: str) -> int:
+  """Returns the budget of the newest session; 0 if none is recorded."""
+  sessions = read(workdir).get('sessions') or [{}]
+  return int(sessions[-1].get('max_actor_steps', 0))
+
+
 def check_is_here(workdir: str, session: Session) -> None:
   """Checks that this process can see the directory of the run.
 
@@ -151,6 +161,7 @@ def read(workdir: str) -> dict[str, Any]:
     for session in record['sessions']:
       _time(session['started'])
       float(session['seconds_before'])
+      int(session.get('max_actor_steps', 0))  # Old records have none.
     int(record.get('dropped', 0))
     return record
   except FileNotFoundError:

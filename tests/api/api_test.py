@@ -511,6 +511,28 @@ def test_a_second_run_in_a_workdir_is_refused(tmp_path):
     loaded.resume(400)
 
 
+def test_a_stopped_run_is_loaded_with_its_budget(tmp_path):
+  workdir = tmp_path / 'run'
+  bt_acme.train(
+    ENVIRONMENT,
+    workdir=workdir,
+    callbacks=[lambda values: values['actor_steps'] > 0],
+    **TINY,
+  )
+  run = bt_acme.load_run(workdir)
+  assert run.actor_steps < run.max_actor_steps == TINY['max_actor_steps']
+  assert ', stopped' in repr(run)
+  assert run.resume().actor_steps == TINY['max_actor_steps']
+  # Earlier versions did not record the budget.
+  path = workdir / 'provenance.json'
+  record = json.loads(path.read_text())
+  for session in record['sessions']:
+    del session['max_actor_steps']
+  path.write_text(json.dumps(record))
+  run = bt_acme.load_run(workdir)
+  assert run.max_actor_steps == run.actor_steps
+
+
 def test_saved_settings_that_need_too_much_memory(tmp_path):
   """Settings that need terabytes are refused before memory is allocated."""
   workdir = tmp_path / 'run'
