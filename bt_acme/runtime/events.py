@@ -4,6 +4,7 @@ Engines and signals put events into a queue; the supervisor takes them one by
 one.
 """
 
+import contextlib
 import math
 import queue
 import signal
@@ -103,9 +104,13 @@ class EventQueue:
     """
     deadline = math.inf if timeout is None else time.monotonic() + timeout
     while True:
-      left = max(deadline - time.monotonic(), 0.0)
-      try:
+      # `put` may have opened the lock of the queue for an event that was taken
+      # since. Python 3.10 would then compute a negative timeout below, and wait
+      # forever. This call closes the lock.
+      with contextlib.suppress(queue.Empty):
+        return self._events.get_nowait()
+      left = deadline - time.monotonic()
+      if left <= 0:
+        raise queue.Empty
+      with contextlib.suppress(queue.Empty):
         return self._events.get(timeout=min(left, _WAKE_UP_SECONDS))
-      except queue.Empty:
-        if left <= _WAKE_UP_SECONDS:
-          raise
