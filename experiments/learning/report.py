@@ -123,8 +123,8 @@ def _summary(
   solved = solved_episodes(tables, found)
   *_, (last, best) = solved.items() or [('', np.empty([0, 0]))]
   num_seeds, num_tasks = best.shape
-  if num_tasks < _FEWEST_TASKS:
-    return []
+  if num_tasks < _FEWEST_TASKS or num_seeds < 2:
+    return []  # Without a second seed, no interval can be estimated.
   header = [
     *('algorithm', 'mean solved, %', 'IQM solved, % (95% interval)'),
     *('tasks solved with all seeds', f'P({last} > algorithm) (95% interval)'),
