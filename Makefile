@@ -74,7 +74,7 @@ test: environments  ## Run all tests except the slow ones, in three environments
 test-full: setup  ## Run the tests in .venv only; tests of Ray use .venv-ray.
 	@$(call if_set_up,ray,tests of Ray,:)
 	@$(call if_set_up,docs,tests of the documentation,:)
-	@$(LIMITED) 2400 $(PYTHON_FULL) $(PYTEST) -m 'not slow' tests
+	@$(LIMITED) 3600 $(PYTHON_FULL) $(PYTEST) -m 'not slow' tests
 
 docs:  ## Build the documentation: docs/_build/html/index.html.
 	@scripts/setup.sh docs
@@ -89,11 +89,11 @@ ray:  ## Create .venv-ray, for runs on several machines (--lp_launch_type=ray).
 
 test-core:  ## Run the tests of the core on Python >= 3.12 with the newest JAX.
 	@$(call if_set_up,core,tests of the core,\
-	  $(LIMITED) 900 $(PYTHON_CORE) $(PYTEST) -m 'not slow' $(CORE_TESTS))
+	  $(LIMITED) 1800 $(PYTHON_CORE) $(PYTEST) -m 'not slow' $(CORE_TESTS))
 
 test-colab:  ## Run the notebooks with the packages of Colab.
 	@$(call if_set_up,colab,notebooks on Colab,\
-	  $(LIMITED) 900 $(PYTHON_COLAB) $(PYTEST) --dist load -m 'not slow' $(COLAB_TESTS))
+	  $(LIMITED) 1800 $(PYTHON_COLAB) $(PYTEST) --dist load -m 'not slow' $(COLAB_TESTS))
 
 test-accelerators:  ## Compile for TPUs, with packages of 600 MB and no device.
 	@scripts/setup.sh accelerators && status=0 || status=$$?; \
