@@ -79,7 +79,7 @@ class Worker:
     *,
     hours: float = float('inf'),
     say: Callable[[str], None] = print,
-    on_end: Callable[[Any, str], None] | None = None,
+    on_end: Callable[[Any, str, bool], None] | None = None,
     on_news: Callable[[Any, Any], None] = lambda run, news: None,
   ):
     """Initializes a worker; `work` starts it.
@@ -91,8 +91,8 @@ class Worker:
       slots: the slots; each executes one run at a time.
       hours: time limit, after which all runs are saved and stopped.
       say: called with each line of status.
-      on_end: called with each run that has ended and its outcome in words; by
-        default, the outcome is passed to `say`.
+      on_end: called with each run that has ended, its outcome in words, and
+        whether it was done then; by default, the outcome is passed to `say`.
       on_news: called with a run and each value that the run reports.
     """
     self._folder = folder.absolute()
@@ -101,7 +101,7 @@ class Worker:
     self._is_mixed = len({slot.is_gpu for slot in slots}) > 1
     self._deadline = time.monotonic() + 3600 * hours
     self._say = say
-    self._on_end = on_end or (lambda run, news: say(f'{run.id}: {news}'))
+    self._on_end = on_end or (lambda run, news, _: say(f'{run.id}: {news}'))
     self._on_news = on_news
     # Calls of the threads that the main thread makes.
     self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -220,7 +220,8 @@ class Worker:
     news = records.end(
       self._folder, run, code, seconds, is_stopping=self._is_stopping
     )
-    self._tell(self._on_end, run, news)
+    # When the main thread calls it, the run may have been started again.
+    self._tell(self._on_end, run, news, run.is_done(self._folder))
     if code == records.WRONG_FLAGS and not self._is_stopping:
       tail = records.tail_of_log(self._folder, run)
       self._wrong_flags = '\n'.join([str(run), *tail])

@@ -86,6 +86,7 @@ class Process:
         return None
       has_ended, value = self._connection.recv()
     except (EOFError, ConnectionResetError):
+      self._signal(os.killpg, signal.SIGTERM)  # Its script may still run.
       self._process.join()
       return PROCESS_LOST
     if has_ended:

@@ -101,8 +101,8 @@ def complete(
   """
   line = ProgressLine(runs)
 
-  def on_end(run: Any, news: str) -> None:
-    if run.is_done(folder):
+  def on_end(run: Any, news: str, is_done: bool) -> None:
+    if is_done:
       line.end(run, _outcome(run.result(folder)['row']))
     else:
       line.say(f'{run.id}: {news}')

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 
+import psutil
 import pytest
 
 from bt_acme.runtime import interrupts
@@ -166,8 +167,8 @@ def test_a_worker_drops_a_run_whose_lock_is_lost(worker, monkeypatch):
   assert any('another worker has taken it over' in line for line in lines)
 
 
-def _interrupt(run, news):
-  del run, news
+def _interrupt(run, news, is_done):
+  del run, news, is_done
   os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -295,6 +296,20 @@ def test_a_crashed_process_is_replaced(complete):
       f'2 of 2: {other}: explored in 0 s',
     ],
   )
+
+
+def test_the_script_of_a_killed_process_is_stopped(tmp_path):
+  process, log = pool.Process(pool.Slot('', {})), tmp_path / 'log'
+  code = 'import os, time; print(os.getpid(), flush=True); time.sleep(200)'
+  command = [sys.executable, '-c', code]
+  process.start(functools.partial(launching.execute, command, tmp_path), log)
+  while not (log.exists() and log.read_text().endswith('\n')):
+    assert process.wait(0.1, print) is None
+  (script,) = psutil.Process(process._process.pid).children()
+  os.kill(process._process.pid, signal.SIGKILL)
+  assert process.wait(100, print) == pool.PROCESS_LOST
+  _, alive = psutil.wait_procs([script], timeout=100)
+  assert all(each.status() == psutil.STATUS_ZOMBIE for each in alive)
 
 
 def test_a_second_worker_repeats_the_function_of_a_killed_worker(tmp_path):
