@@ -15,8 +15,9 @@ rewarded, neutral or penalized. `settings` starts with the values of version
 uses. `ez-greedy` repeats one action, so it has no state and no epsilon.
 Episodes of `memory` have eight steps. `bank` uses, of five environments, the
 first layout from number 8 on in which `minigrid-explorer` alone solves between
-1 and 50% of 64 episodes, and a task that this behavior always solves. This rule
-and all settings were fixed before any run of R2D2 in these layouts.
+1 and 50% of 64 episodes, and a task that this behavior always solves. Rule and
+settings were fixed after these scores of the behavior, and before the first run
+of `bank` that learns.
 """
 
 import dataclasses
