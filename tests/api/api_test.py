@@ -511,14 +511,18 @@ def test_a_second_run_in_a_workdir_is_refused(tmp_path):
     loaded.resume(400)
 
 
-def test_a_stopped_run_is_loaded_with_its_budget(tmp_path):
-  workdir = tmp_path / 'run'
-  bt_acme.train(
+def train_and_stop(workdir):
+  return bt_acme.train(
     ENVIRONMENT,
     workdir=workdir,
     callbacks=[lambda values: values['actor_steps'] > 0],
     **TINY,
   )
+
+
+def test_a_stopped_run_is_loaded_with_its_budget(tmp_path):
+  workdir = tmp_path / 'run'
+  train_and_stop(workdir)
   run = bt_acme.load_run(workdir)
   assert run.actor_steps < run.max_actor_steps == TINY['max_actor_steps']
   assert ', stopped' in repr(run)
@@ -536,12 +540,7 @@ def test_a_stopped_run_is_loaded_with_its_budget(tmp_path):
 def test_saved_settings_that_need_too_much_memory(tmp_path):
   """Settings that need terabytes are refused before memory is allocated."""
   workdir = tmp_path / 'run'
-  bt_acme.train(
-    ENVIRONMENT,
-    workdir=workdir,
-    callbacks=[lambda values: values['actor_steps'] > 0],
-    **TINY,
-  ).save(tmp_path / 'copy')
+  train_and_stop(workdir).save(tmp_path / 'copy')
   path = tmp_path / 'copy' / 'config.json'
   identity = json.loads(path.read_text())
   # Loading needs memory for the network, resuming for the whole run.
