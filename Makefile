@@ -2,6 +2,7 @@
 PYTHON_FULL := .venv/bin/python
 PYTHON_CORE := .venv-core/bin/python
 PYTHON_COLAB := .venv-colab/bin/python
+PYTHON_ACCEL := .venv-accel/bin/python
 # Number of test processes: one more than the two cores of the reference machine,
 # because tests of programs wait for other processes. Each uses several GB. The order of
 # files is defined in tests/conftest.py. Standard input is redirected, because it cannot
@@ -24,12 +25,13 @@ CORE_TESTS := tests/core tests/accelerators_test.py tests/layering_test.py tests
 COLAB_TESTS := tests/notebooks_test.py
 
 # Sets up an environment and runs a command that needs it: environment, subject, command.
-# scripts/setup.sh exits with 3 if the required Python is missing, which only skips the
-# command. Any other failure is a failure of the target.
+# scripts/setup.sh exits with 3 if the required Python is missing, and with 4 if optional
+# packages are; both only skip the command. Any other failure is one of the target.
 if_set_up = scripts/setup.sh $(1) && status=0 || status=$$?; \
 	case $$status in \
 	  0) $(3) ;; \
 	  3) echo 'skipped: $(2), because Python 3.12 is missing' ;; \
+	  4) echo 'skipped: $(2), because its packages could not be installed' ;; \
 	  *) exit $$status ;; \
 	esac
 
@@ -96,12 +98,8 @@ test-colab:  ## Run the notebooks with the packages of Colab.
 	  $(LIMITED) 1800 $(PYTHON_COLAB) $(PYTEST) --dist load -m 'not slow' $(COLAB_TESTS))
 
 test-accelerators:  ## Compile for TPUs, with packages of 600 MB and no device.
-	@scripts/setup.sh accelerators && status=0 || status=$$?; \
-	case $$status in \
-	  0) .venv-accel/bin/python -m pytest tests/accelerators_test.py </dev/null ;; \
-	  3) echo 'skipped: compilation for accelerators, because Python 3.12 is missing' ;; \
-	  *) exit $$status ;; \
-	esac
+	@$(call if_set_up,accelerators,compilation for accelerators,\
+	  $(PYTHON_ACCEL) -m pytest tests/accelerators_test.py </dev/null)
 
 test-slow: setup  ## Run the tests of learning and of whole programs: many minutes.
 	@$(PYTHON_FULL) -m pytest -m slow -o faulthandler_timeout=10800 tests
@@ -124,6 +122,12 @@ bench: setup  ## Compare speed with dm-acme: 15 minutes on an idle machine.
 	@$(PYTHON_FULL) -m benchmarks --save
 
 gpu-check: setup  ## Measure an NVIDIA GPU in ten minutes: gpu_check.md.
+	@if nvidia-smi >/dev/null 2>&1 && \
+	  ! $(PYTHON_FULL) -c 'import jax_cuda12_plugin' 2>/dev/null; then \
+	  echo 'installing the CUDA packages of JAX, several GB'; \
+	  $(PYTHON_FULL) -m pip install --quiet --no-build-isolation \
+	    --editable '.[cuda12]' || exit 1; \
+	fi
 	@$(PYTHON_FULL) -m benchmarks.gpu_check $(ARGS)
 
 lint: setup  ## Check format, lint and types.

@@ -104,14 +104,16 @@ def learner(
 
 
 def _policy(agent: assembly.Agent, sizes: Sizes) -> Iterator[Function]:
-  """Yields the functions of an actor that selects its own actions."""
+  """Yields the functions of `VectorPolicy`, which keeps the embeddings."""
   core = batched_core.BatchedCore(agent)
   params, state = _acting(agent, core, sizes.group)
+  state = state._replace(embedding=())
+  embeddings = (params.embedding,) * sizes.group if agent.intrinsic else ()
   inputs, stack, newest = policy_inputs(agent, sizes.group)
   start, step = batched_core.jit_functions(core)
   started = (params, inputs.is_first, stack, state)
   yield Function('policy start', start, started)
-  stepped = (params, *inputs.core_inputs(newest), state)
+  stepped = (params, *inputs.core_inputs(newest), state, embeddings)
   yield Function('policy step', step, stepped)
 
 

@@ -17,6 +17,7 @@ from benchmarks import accelerated, core_parts, hlo, operations, targets
 from benchmarks import compiled as compiled_lib
 from bt_acme import assembly, behaviors, learner_assembly
 from bt_acme import config as config_lib
+from bt_acme.acting import policy as policy_lib
 from bt_acme.core import data_parallel, learner_core
 from bt_acme.core import loss as loss_lib
 from bt_acme.core.behavior_transfer import bt_actor
@@ -80,6 +81,35 @@ def test_functions_lower(kind, tmp_path):
   assert names == parts + [
     f'{s} {f}' for s in servers for f in ('start', 'step')
   ]
+
+
+def shapes(tree):
+  return jax.tree.map(lambda x: (tuple(x.shape), x.dtype), tree)
+
+
+@pytest.mark.parametrize('kind', ('r2d2', 'ngu', 'bt'))
+def test_functions_of_a_policy_lower_as_it_calls_them(kind, tmp_path):
+  agent = make_small_agent(kind, tmp_path)
+  sizes = accelerated.Sizes(environments=4, group=2)
+  _, _, start, step, *_ = accelerated.functions(agent, sizes)
+  observation = np.zeros([2, *agent.spec.observation_shape], np.uint8)
+  inputs, _, _ = accelerated.policy_inputs(agent, 2)
+  params, *_ = start.arguments
+  called = []
+
+  def record(*arguments):
+    called.append(arguments)
+    return (), (), policy._state
+
+  policy = policy_lib.VectorPolicy(agent, epsilons=np.zeros(2), seed=0)
+  policy._start = lambda *arguments: record(*arguments)[-1]
+  policy._step = record
+  policy._params = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), params)
+  policy.request(
+    inputs._replace(observation=observation, is_first=np.ones(2, bool))
+  )
+  lowered = [start.arguments, step.arguments]
+  assert shapes(called) == shapes(lowered)
 
 
 @pytest.mark.parametrize('kind', ('ngu', 'bt'))
@@ -266,7 +296,8 @@ def make_small_agent(kind, folder, **learner):
   'kind, target, num_devices',
   [
     *(('r2d2', 'v5e', 1), ('r2d2', 'v5e', 4), ('r2d2', 'h200', 1)),
-    *(('ngu', 'v5e', 4), ('ngu', 'h200', 1), ('bt', 'a100', 1)),
+    *(('bt', 'v5e', 1), ('bt', 'v5e', 4), ('bt', 'a100', 1)),
+    *(('ngu', 'v5e', 4), ('ngu', 'h200', 1)),
   ],
 )
 def test_learner_compiles(kind, target, num_devices, tmp_path):

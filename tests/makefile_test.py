@@ -33,7 +33,8 @@ def make_with_fake_setup(tmp_path):
     setup.write_text(f'#!/bin/sh\n[ "$1" = full ] || exit {status}\n')
     setup.chmod(0o755)
     environment = {**os.environ, 'MAKEFLAGS': ''}  # `make test` has its own.
-    interpreters = [f'PYTHON_{name}=echo' for name in ('FULL', 'CORE', 'COLAB')]
+    names = ('FULL', 'CORE', 'COLAB', 'ACCEL')
+    interpreters = [f'PYTHON_{name}=echo' for name in names]
     return subprocess.run(
       ['make', *interpreters, *arguments],
       cwd=tmp_path,
@@ -46,7 +47,9 @@ def make_with_fake_setup(tmp_path):
   return make
 
 
-@pytest.mark.parametrize('target', ('test-full', 'test-core', 'test-colab'))
+@pytest.mark.parametrize(
+  'target', ('test-full', 'test-core', 'test-colab', 'test-accelerators')
+)
 def test_only_a_missing_python_skips_tests(target, make):
   done = make(target)
   assert done.returncode == 0 and '-m pytest' in done.stdout
@@ -57,6 +60,64 @@ def test_only_a_missing_python_skips_tests(target, make):
   failed = make(target, status=1)
   assert failed.returncode != 0
   assert 'skipped' not in failed.stdout and '-m pytest' not in failed.stdout
+
+
+# Stands for a Python 3.12 whose pip reaches no index.
+_OFFLINE = """#!/bin/sh
+case "$*" in
+  -c*) echo "$0" ;;
+  '-m venv'*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+  *) echo 'ERROR: No matching distribution found for libtpu'; exit 1 ;;
+esac
+"""
+
+
+@pytest.mark.parametrize('target', ('test-core', 'test-accelerators'))
+def test_only_compilation_is_skipped_without_a_network(target, tmp_path):
+  for folder in ('scripts', 'requirements'):
+    shutil.copytree(_ROOT / folder, tmp_path / folder)
+  for name in ('Makefile', 'setup.py'):
+    shutil.copy(_ROOT / name, tmp_path)
+  python = tmp_path / 'python'
+  python.write_text(_OFFLINE)
+  python.chmod(0o755)
+  done = subprocess.run(
+    ['make', target],
+    cwd=tmp_path,
+    env={**os.environ, 'MAKEFLAGS': '', 'BT_ACME_PYTHON': str(python)},
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+  assert 'No matching distribution found for libtpu' in done.stderr
+  assert 'Traceback' not in done.stderr
+  if target == 'test-core':
+    assert done.returncode != 0 and not done.stdout
+  else:
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    assert line == (
+      'skipped: compilation for accelerators, because its packages could not '
+      'be installed'
+    )
+
+
+@pytest.mark.parametrize('has_gpu', (False, True))
+def test_the_check_of_a_gpu_installs_what_it_needs(
+  has_gpu, make, tmp_path, monkeypatch
+):
+  smi = tmp_path / 'bin' / 'nvidia-smi'
+  smi.parent.mkdir()
+  smi.write_text(f'#!/bin/sh\nexit {0 if has_gpu else 9}\n')
+  python = tmp_path / 'python'  # It has no package, so that `-c` fails.
+  python.write_text('#!/bin/sh\n[ "$1" = -m ] && echo "$@"\n')
+  for path in (smi, python):
+    path.chmod(0o755)
+  monkeypatch.setenv('PATH', f'{smi.parent}:{os.environ["PATH"]}')
+  done = make('gpu-check', f'PYTHON_FULL={python}', 'ARGS=--scale=tiny')
+  assert done.returncode == 0, done.stderr
+  assert ('.[cuda12]' in done.stdout) == has_gpu
+  assert done.stdout.splitlines()[-1] == '-m benchmarks.gpu_check --scale=tiny'
 
 
 def test_owner_is_no_option_of_notebooks(make):
