@@ -143,25 +143,28 @@ def test_old_episodes_are_forgotten():
   assert before[0] > before[1] and after[1] > 0.9
 
 
-def _play_bandit(seed, paying, scores, num_episodes):
+@functools.partial(jax.jit, static_argnames='num_episodes')
+@functools.partial(jax.vmap, in_axes=(0, None, 0, None))
+def _play_bandit(key, paying, scores, num_episodes):
   """Draws behaviors; returns scores and the final probabilities."""
-  rng = np.random.default_rng(seed)
-  weights = np.ones(len(scores.counts))
-  for _ in range(num_episodes):
+  weights = jnp.ones(len(scores.counts))
+
+  def play(scores, key):
+    draw_key, pay_key = jax.random.split(key)
     p = priorities.probabilities(scores, weights, **_SETTINGS)
-    behavior = rng.choice(len(p), p=p)
-    pays = behavior == paying and rng.random() < 0.1
-    scores = priorities.update(scores, behavior, float(pays))
+    behavior = jax.random.choice(draw_key, len(p), p=p)
+    pays = (behavior == paying) & (jax.random.uniform(pay_key) < 0.1)
+    return priorities.update(scores, behavior, jnp.float32(pays)), None
+
+  scores, _ = jax.lax.scan(play, scores, jax.random.split(key, num_episodes))
   return scores, priorities.probabilities(scores, weights, **_SETTINGS)
 
 
 def test_a_rarely_paying_behavior_is_found_and_a_switch_followed():
-  found = followed = 0
-  for seed in range(100):
-    scores = priorities.new_scores(5, 64)
-    scores, first = _play_bandit([seed, 0], 3, scores, 400)
-    _, second = _play_bandit([seed, 1], 1, scores, 400)
-    found += first[3] > 0.5
-    followed += second[1] > 0.5
-  assert found >= 95
-  assert followed >= 95
+  scores = jax.tree.map(
+    lambda x: jnp.stack([x] * 100), _in_jax(priorities.new_scores(5, 64))
+  )
+  for seed, paying in ((0, 3), (1, 1)):
+    keys = jax.random.split(jax.random.key(seed), 100)
+    scores, probabilities = _play_bandit(keys, paying, scores, 400)
+    assert np.count_nonzero(probabilities[:, paying] > 0.5) >= 95

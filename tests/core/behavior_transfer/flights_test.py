@@ -97,17 +97,17 @@ def test_a_behavior_can_be_drawn_for_a_whole_episode():
   law = _law(2.0, 3)
   weights = jnp.asarray([0.5, 0.0, 0.5])
 
+  def step(state, row):
+    key, is_first = row
+    step, state = flights.step(state, key, law, None, weights, is_first)
+    return state, step
+
   def episode(key):
     state = flights.new_episode(key, min_probability=0.5, max_probability=0.5)
-    seen = []
-    for t, step_key in enumerate(jax.random.split(key, 20)):
-      step, state = flights.step(
-        state, step_key, law, None, weights, jnp.asarray(t == 0)
-      )
-      seen.append(step)
-    return jax.tree.map(lambda *x: jnp.stack(x), *seen)
+    rows = (jax.random.split(key, 20), jnp.arange(20) == 0)
+    return jax.lax.scan(step, state, rows)[1]
 
-  steps = jax.vmap(episode)(jax.random.split(jax.random.key(0), 300))
+  steps = jax.jit(jax.vmap(episode))(jax.random.split(jax.random.key(0), 300))
   behavior = np.asarray(steps.behavior)
   assert behavior.shape == (300, 20)
   np.testing.assert_array_equal(behavior, behavior[:, :1].repeat(20, axis=1))

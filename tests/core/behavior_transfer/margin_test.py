@@ -25,7 +25,7 @@ def test_preferences_are_those_of_the_reference(margin, scale):
 
 
 def test_actor_delegates_unless_an_action_leads_by_the_margin():
-  params = _NETWORK.init(jax.random.key(0))
+  params = jax.jit(_NETWORK.init)(jax.random.key(0))
   inputs = types.AgentInput(
     np.full(_SHAPE, 5, np.uint8), jnp.int32(-1), jnp.float32(0), jnp.bool_(True)
   )
@@ -33,7 +33,7 @@ def test_actor_delegates_unless_an_action_leads_by_the_margin():
   def act(margin):
     core = r2d2_actor.make_r2d2(_NETWORK, extra_action_margin=margin)
     state = core.init(jax.random.key(1), 0.0)
-    choice, state = core.select_action(params, inputs, state)
+    choice, state = jax.jit(core.select_action)(params, inputs, state)
     return int(choice), core.get_extras(state)
 
   _, extras = act(0.0)

@@ -26,6 +26,7 @@ def test_rows_equal_separate_steps(reward_observation):
   states = [device.init(config) for _ in range(num)]
   together = jax.tree.map(lambda *x: jnp.stack(x), *states)
   step = jax.jit(functools.partial(device.step_rows, config))
+  step_one = jax.jit(functools.partial(device.step, config))
   stream = streams.make_stream(num_environments=3)
   for t, (*given, is_first) in enumerate(zip(*stream, strict=True)):
     is_last = np.array([t % 7 == 6, False, t % 5 == 4])
@@ -33,7 +34,7 @@ def test_rows_equal_separate_steps(reward_observation):
       together, rows, features.Features(*given), is_first, is_last
     )
     for n, i in enumerate(rows):
-      one, after = device.step(config, states[i], *row_of(stream, t, n))
+      one, after = step_one(states[i], *row_of(stream, t, n))
       reward = one.reward
       if is_last[n] and reward_observation == 'current':
         reward, after = 0.0, after._replace(statistics=states[i].statistics)
@@ -66,12 +67,11 @@ def test_memories_are_not_copied():
 
 def test_restored_statistics_continue_the_rewards():
   stream, rewards, saved = streams.interrupted(40)
+  step = jax.jit(functools.partial(device.step, streams.CONFIG))
   for i in range(5):
     state = device.init(
       streams.CONFIG, reward_lib.IntrinsicStatistics(*(x[i] for x in saved))
     )
     for t in range(40, streams.T):
-      rewarded, state = device.step(
-        streams.CONFIG, state, *row_of(stream, t, i)
-      )
+      rewarded, state = step(state, *row_of(stream, t, i))
       np.testing.assert_allclose(rewarded.reward, rewards[t, i], rtol=1e-3)

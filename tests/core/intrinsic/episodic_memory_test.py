@@ -8,6 +8,7 @@ from bt_acme.core.intrinsic import episodic_memory, running_statistics
 from tests.reference import intrinsic as reference
 
 D = 8
+jitted_novelty = jax.jit(episodic_memory.episodic_novelty, static_argnums=3)
 
 
 KINDS = {
@@ -82,10 +83,8 @@ def novelty(distances, count, mean=(0.0, 0.0), in_jax=False, **settings):
     np.array([count], np.int32),
     running_statistics.RunningMean(*(np.array([x], dtype) for x in mean)),
   )
-  if in_jax:
-    arrays = jax.tree.map(jnp.array, arrays)
-  config = config_lib.IntrinsicConfig(**settings)
-  result, average = episodic_memory.episodic_novelty(*arrays, config)
+  compute = jitted_novelty if in_jax else episodic_memory.episodic_novelty
+  result, average = compute(*arrays, config_lib.IntrinsicConfig(**settings))
   assert result.shape == (1,)
   return float(result[0]), float(average.mean[0]), float(average.count[0])
 
