@@ -17,7 +17,7 @@ so all times are estimates:
 import dataclasses
 import itertools
 import time
-from typing import List, NamedTuple, Tuple
+from typing import Any, List, NamedTuple, Tuple
 
 import jax
 from absl import flags as absl_flags
@@ -82,18 +82,26 @@ def estimate(
   seconds, limit = _duration(
     kernels, targets.TARGETS[target], flops / num_devices
   )
-  memory = compiled.memory_analysis()
   return CompiledStep(
-    memory=memory.argument_size_in_bytes
-    + memory.output_size_in_bytes
-    - memory.alias_size_in_bytes
-    + memory.temp_size_in_bytes,
+    memory=peak_memory(compiled),
     flops=flops,
     bytes=sum(x.times * x.bytes for x in kernels),
     kernels=sum(x.times for x in kernels),
     seconds=seconds,
     limit=limit,
   )
+
+
+def peak_memory(compiled: Any) -> int:
+  """Returns the bytes that a device needs for a `jax.stages.Compiled`."""
+  memory = compiled.memory_analysis()
+  peak: int = (
+    memory.argument_size_in_bytes
+    + memory.output_size_in_bytes
+    - memory.alias_size_in_bytes
+    + memory.temp_size_in_bytes
+  )
+  return peak
 
 
 def _duration(

@@ -8,7 +8,18 @@ import sys
 import pytest
 
 from benchmarks import __main__ as main
-from benchmarks import catalog, gpu_check, harness, hlo, scale, tables
+from benchmarks import (
+  catalog,
+  compiled,
+  gpu_check,
+  harness,
+  hlo,
+  scale,
+  tables,
+  targets,
+)
+from bt_acme import config as config_lib
+from bt_acme.config import names, presets
 from tests import python
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -245,6 +256,73 @@ def test_kernels_and_bytes_of_a_compiled_program():
   assert found['f'].bytes == 4 * (8 + 8 + 1 + 8)
   assert found['next'].bytes == 3 * 4 and found['next'].operation.cycles == 7
   assert hlo.size('(f32[2,3]{1,0}, pred[], bf16[5], token[])') == 24 + 1 + 10
+
+
+def test_duration_of_a_compiled_program():
+  kernels = hlo.kernels(PROGRAM)
+  # Of 101 kernels, the 50 with 100 bytes take longer than a launch.
+  gpu = targets.Target('gpu', 1e9, 25e6, 1e12, 1e9, targets.TARGETS['h200'].gpu)
+  assert [x.bytes for x in kernels if x.operation.name == 'f'] == [100]
+  busy = 50 * 4e-6 + 51 * 2e-6
+  seconds, limit = compiled._duration(kernels, gpu, flops=151e6)
+  assert seconds == pytest.approx(busy)
+  assert limit == 'launches 34%, bytes 74%, FLOP 50%'
+  seconds, _ = compiled._duration(kernels, gpu, flops=604e6)
+  assert seconds == pytest.approx(2 * busy)  # The products take longer.
+  tpu = gpu._replace(gpu=None, clock=1e6)
+  seconds, limit = compiled._duration(kernels, tpu, flops=35e6)
+  assert seconds == pytest.approx(50 * 7 / 1e6)
+  assert limit == 'bytes 64%, FLOP 10%'
+
+
+# Replaces the compiler by one that reports the size of the batch.
+COMPILED = """
+import sys
+import jax
+from benchmarks import compiled, targets
+from bt_acme.cli import flags, training
+
+def estimate(function, target, num_devices):
+  _, batch, probabilities = function.arguments
+  return compiled.CompiledStep(
+    memory=20e9, flops=num_devices * 1e12, bytes=1e9 * len(batch.action),
+    kernels=len(probabilities), seconds=0.5, limit='nothing')
+
+targets.devices = lambda name: 2 * jax.devices()
+compiled.estimate = estimate
+compiled._define_flags()
+training.define(compiled.Settings)
+flags.run_main(compiled.main, compiled.Settings)
+"""
+
+
+def test_table_of_compiled_functions():
+  arguments = (
+    *('--target=v5e', '--target=h200', '--preset=minigrid'),
+    *('--batch_size=7', '--num_devices=1'),
+  )
+  result = python.run('-c', COMPILED, *arguments, cwd=ROOT)
+  assert result.returncode == 0, result.stderr
+  rows = result.stdout.splitlines()[-2:]
+  cells = [[x.strip() for x in row.strip('|').split('|')] for row in rows]
+  preset = presets.get('minigrid', config_lib.R2D2Config)
+  length = names.build(config_lib.R2D2Config, preset).replay.sequence_length
+  assert [row[:-1] for row in cells] == [
+    [
+      *(device, 'R2D2', 'learner step', memory, '1.000'),
+      *(f'{length}.0', '7', '500.0', 'nothing'),
+    ]
+    for device, memory in (
+      ('TPU v5e', '20.00, does not fit'),
+      ('H200', '20.00'),
+    )
+  ]
+
+
+def test_an_invalid_setting_of_a_compiled_function():
+  result = run_module('benchmarks.compiled', '--batch_size=0')
+  assert result.returncode == 2
+  assert result.stderr == 'error: batch_size=0 must be positive.\n'
 
 
 def test_kernel_times_of_a_profile():

@@ -20,6 +20,7 @@ import pytest
 
 pytest.importorskip('reverb', reason='needs the full environment')
 
+from benchmarks import accelerated, targets
 from bt_acme.config import names, presets
 from tests import small
 
@@ -146,20 +147,31 @@ def test_commands_exist(path, tmp_path, monkeypatch):
     if '-m' in words:
       module = words[words.index('-m') + 1]
       assert importlib.util.find_spec(module) is not None
+      if module == 'benchmarks.compiled':
+        _check_flags(module, words[words.index(module) + 1 :])
     for word in words:
       if re.fullmatch(r'launch/\w+\.py', word):
-        _check_flags(word, words[words.index(word) + 1 :])
+        module = word.removesuffix('.py').replace('/', '.')
+        _check_flags(module, words[words.index(word) + 1 :])
 
 
-def _check_flags(script, words):
-  """Builds the settings of a launch script from the flags of a command."""
-  module = importlib.import_module(script.removesuffix('.py').replace('/', '.'))
+# The values of flags that are not settings.
+TABLE_FLAGS = {'target': targets.TARGETS, 'agent': accelerated.CONFIGS}
+
+
+def _check_flags(name, words):
+  """Builds the settings of a program from the flags of a command."""
+  module = importlib.import_module(name)
+  allowed = TABLE_FLAGS if name == 'benchmarks.compiled' else {}
   defaults = names.defaults_of(module.Settings)
-  given = dict(
-    word.removeprefix('--').split('=', 1)
-    for word in words
-    if word.startswith('--')
-  )
+  given = {}
+  for word in words:
+    if word.startswith('--'):
+      flag, text = word.removeprefix('--').split('=', 1)
+      if flag in allowed:
+        assert text in allowed[flag], word
+      else:
+        given[flag] = text
   preset = given.pop('preset', 'paper')
   values = presets.get(preset, module.Settings)
   for name, text in given.items():
