@@ -368,6 +368,18 @@ def test_learner_at_paper_shapes(kind, target, gigabytes, kernels, tmp_path):
   assert found.flops == pytest.approx(1.0e12, rel=0.05)
 
 
+@pytest.mark.slow
+def test_learner_at_paper_shapes_on_four_tpus(tmp_path):
+  learner = config_lib.LearnerConfig(num_devices=4)
+  agent = make_agent('r2d2', tmp_path, learner=learner)
+  _, step = accelerated.learner(agent, devices_of('v5e'))
+  compiled = step.jitted.lower(*step.arguments).compile()
+  assert not compiled_defects(compiled, step, 4)
+  assert len(collectives(compiled)) == 1
+  assert compiled_lib.peak_memory(compiled) < 0.7e9
+  assert num_kernels(compiled) < 3_000
+
+
 def test_planted_defects_of_a_compiled_learner_step_are_found(tmp_path):
   devices = devices_of('v5e')
   agent = make_small_agent('r2d2', tmp_path, num_devices=4)
