@@ -33,7 +33,7 @@ class _Played(typing.NamedTuple):
 
 @functools.lru_cache
 def _core(evaluation=False, num_behaviors=1, **settings):
-  """Returns an actor core whose values are its inputs."""
+  """Returns the start and the steps of an actor whose values are its inputs."""
   agent = types.ActorCore(
     init=lambda key: jnp.zeros(4),
     select_action=lambda params, inputs, state: (
@@ -47,7 +47,7 @@ def _core(evaluation=False, num_behaviors=1, **settings):
     step=lambda params, inputs, state: (jnp.int32(2), state),
     features=lambda state: (),
   )
-  return bt_actor.wrap(
+  core = bt_actor.wrap(
     agent,
     [behavior] * num_behaviors,
     config_lib.TransferConfig(**settings),
@@ -55,12 +55,6 @@ def _core(evaluation=False, num_behaviors=1, **settings):
     evaluation=evaluation,
     learner=_LEARNER,
   )
-
-
-def _play(q_values, is_first, rewards=None, seed=0, **settings):
-  """Plays steps with values [T, 4] and rewards [T], which are 0 by default."""
-  core = _core(**settings)
-  rewards = np.zeros(len(is_first)) if rewards is None else rewards
 
   def step(state, row):
     q, reward, first = row
@@ -70,9 +64,15 @@ def _play(q_values, is_first, rewards=None, seed=0, **settings):
     )
     return state, core.get_extras(state)
 
-  state = core.init(jax.random.key(seed))
+  return core.init, jax.jit(lambda *x: jax.lax.scan(step, *x))
+
+
+def _play(q_values, is_first, rewards=None, seed=0, **settings):
+  """Plays steps with values [T, 4] and rewards [T], which are 0 by default."""
+  rewards = np.zeros(len(is_first)) if rewards is None else rewards
+  init, play = _core(**settings)
   rows = (jnp.float32(q_values), jnp.float32(rewards), jnp.asarray(is_first))
-  _, extras = jax.jit(lambda *x: jax.lax.scan(step, *x))(state, rows)
+  _, extras = play(init(jax.random.key(seed)), rows)
   extras = jax.tree.map(np.asarray, extras)
   return _Played(extras['source'], extras['choice'], extras['flight_length'])
 
@@ -94,11 +94,11 @@ def test_jump_start_matches_its_reference(scale, window):
   expected = reference.jump_start_shares(
     [float(x) for x in returns], [int(x) for x in lengths], **settings
   )
-  end = jax.jit(functools.partial(jump_start.end_episode, **settings))
+  end = jax.jit(jump_start.end_episode, static_argnames=tuple(settings))
   state, shares = jump_start.new_state(), []
   for total, length in zip(returns, lengths, strict=True):
     state = state._replace(total=jnp.float32(total), length=jnp.float32(length))
-    state = end(state)
+    state = end(state, **settings)
     shares.append((state.share, state.mean_length))
     assert all(x.dtype == jnp.float32 and np.isfinite(x) for x in state)
   assert state.length == state.total == 0
@@ -164,10 +164,11 @@ def test_the_jump_start_shrinks_while_episodes_succeed():
 @pytest.mark.parametrize('scale', [0.0, 1e-30, 1.0, 1e30])
 def test_agent_leads_as_in_the_reference(margin, scale):
   rng = np.random.default_rng(1)
+  agent_leads = jax.jit(until_agent.agent_leads, static_argnames='margin')
   results = []
   for q_values in np.float32(scale * rng.integers(-4, 5, size=(50, 4))):
     for choice in range(4):
-      actual = until_agent.agent_leads(
+      actual = agent_leads(
         jnp.asarray(q_values), jnp.int32(choice), margin=margin
       )
       expected = reference.agent_leads(
@@ -218,9 +219,8 @@ def test_promise_discrepancy_matches_its_reference(num, discount, scale):
   rng = np.random.default_rng(num)
   values, rewards = np.float32(scale * rng.normal(size=(2, num)))
   value = np.float32(scale * rng.normal())
-  actual = jax.jit(
-    functools.partial(triggered.promise_discrepancy, discount=discount)
-  )(values, rewards, value)
+  compute = jax.jit(triggered.promise_discrepancy, static_argnames='discount')
+  actual = compute(values, rewards, value, discount=discount)
   expected = reference.promise_discrepancy(
     [float(x) for x in values],
     [float(x) for x in rewards],
@@ -231,21 +231,22 @@ def test_promise_discrepancy_matches_its_reference(num, discount, scale):
   np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5 * scale)
 
 
+@jax.jit
+def _trigger_probabilities(signals, rate):
+  def step(state, signal):
+    probability, state = triggered.trigger_probability(state, signal, rate)
+    return state, probability
+
+  return jax.lax.scan(step, triggered.Homeostasis(*jnp.zeros(4)), signals)[1]
+
+
 @pytest.mark.parametrize('rate', [1e-4, 0.1, 1.0])
 @pytest.mark.parametrize('scale', [0.0, 1e-6, 1.0, 1e6])
 @pytest.mark.parametrize('shape', [0.5, 100.0])
 def test_trigger_probability_matches_its_reference(rate, scale, shape):
   rng = np.random.default_rng(2)
   signals = np.float32(scale * rng.gamma(shape, size=2_000))
-  state = triggered.Homeostasis(*[jnp.zeros([])] * 4)
-
-  def step(state, signal):
-    probability, state = triggered.trigger_probability(
-      state, signal, jnp.float32(rate)
-    )
-    return state, probability
-
-  _, actual = jax.jit(lambda *x: jax.lax.scan(step, *x))(state, signals)
+  actual = _trigger_probabilities(signals, np.float32(rate))
   expected = reference.trigger_probabilities([float(x) for x in signals], rate)
   assert actual.shape == (2_000,) and actual.dtype == jnp.float32
   np.testing.assert_allclose(actual, expected, rtol=0.01, atol=1e-7)
@@ -258,7 +259,7 @@ def test_trigger_probability_matches_its_reference(rate, scale, shape):
 def test_a_single_outlier_does_not_overflow():
   state = triggered.Homeostasis(*[jnp.zeros([])] * 4)
   for signal in [0.0] * 3 + [1e15] + [0.0] * 3:
-    probability, state = triggered.trigger_probability(
+    probability, state = jax.jit(triggered.trigger_probability)(
       state, jnp.float32(signal), jnp.float32(1e-3)
     )
     assert 0 <= probability <= 1

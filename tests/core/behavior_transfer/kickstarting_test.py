@@ -1,7 +1,5 @@
 """Tests kickstarting: values, extremes, its part of the loss, its effect."""
 
-import functools
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -9,12 +7,16 @@ import numpy as np
 import pytest
 
 from bt_acme import config as config_lib
-from bt_acme.core import learner_core, networks, types
+from bt_acme.core import learner_core, types
 from bt_acme.core.behavior_transfer import kickstarting
 from tests.core import toys
 from tests.reference import kickstarting as reference
 
 _ACTIONS, _LENGTH, _BATCH = 3, 6, 4
+_jitted = jax.jit(kickstarting.cross_entropy)
+_gradient = jax.jit(
+  jax.grad(lambda *x, **y: kickstarting.cross_entropy(*x, **y).sum())
+)
 
 
 @pytest.mark.parametrize('scale', [0.0, 1e-6, 1.0, 1e4])
@@ -25,10 +27,10 @@ def test_cross_entropy_matches_the_reference(scale, temperature, num_actions):
   shape = (_LENGTH, _BATCH, num_actions)
   q_values = np.float32(scale * rng.normal(size=shape))
   proposal = rng.integers(0, num_actions, shape[:2]).astype(np.int32)
-  compute = functools.partial(
-    kickstarting.cross_entropy, temperature=temperature
+  settings = {'temperature': temperature}
+  actual = kickstarting.cross_entropy(
+    jnp.asarray(q_values), jnp.asarray(proposal), **settings
   )
-  actual = compute(jnp.asarray(q_values), jnp.asarray(proposal))
   assert actual.shape == shape[:2] and actual.dtype == jnp.float32
   expected = [
     reference.cross_entropy(
@@ -44,9 +46,9 @@ def test_cross_entropy_matches_the_reference(scale, temperature, num_actions):
   )
   assert (np.asarray(actual) >= 0).all()
   np.testing.assert_allclose(
-    jax.jit(compute)(q_values, proposal), actual, rtol=1e-6, atol=rounding
+    _jitted(q_values, proposal, **settings), actual, rtol=1e-6, atol=rounding
   )
-  gradient = jax.grad(lambda q: compute(q, proposal).sum())(q_values)
+  gradient = _gradient(q_values, proposal, **settings)
   assert np.isfinite(gradient).all()
   # A shift of all values changes nothing; the proposed value never falls.
   largest = np.abs(gradient).max()
@@ -70,17 +72,17 @@ def test_the_weight_falls_to_zero(steps, initial):
 _NETWORK = toys.q_network(_ACTIONS, _ACTIONS + 2)
 
 
-def _batch(real=None, hidden=toys.HIDDEN):
+def _batch(real=None):
   batch = toys.batch(
-    _LENGTH, _BATCH, num_actions=_ACTIONS, num_extra=2, hidden=hidden, real=real
+    _LENGTH, _BATCH, num_actions=_ACTIONS, num_extra=2, real=real
   )
   proposal = np.random.default_rng(1).integers(0, _ACTIONS, (_LENGTH, _BATCH))
   return batch._replace(proposal=proposal.astype(np.int32))
 
 
-def _q_values(network, params, batch):
+def _q_values(params, batch):
   """Returns the values of all steps of a batch, [T + 1, B, A']."""
-  (q_values, _) = network.unroll_all(
+  (q_values, _) = _NETWORK.unroll_all(
     [params],
     batch.frames,
     batch.prev_action,
@@ -119,7 +121,7 @@ def test_the_loss_adds_the_cross_entropy_of_trained_steps():
   assert 'kickstarting_loss' not in metrics
   loss, same_priorities, _, metrics = _losses(_TRANSFER, batch, 4)
   np.testing.assert_array_equal(priorities, same_priorities)
-  q_values = _q_values(_NETWORK, _NETWORK.init(jax.random.key(0)), batch)
+  q_values = _q_values(_NETWORK.init(jax.random.key(0)), batch)
   total = count = 0.0
   for column in range(_BATCH):
     starts = batch.prev_action[0, column] == types.NO_ACTION
@@ -158,18 +160,14 @@ def test_the_learner_imitates_the_proposals(initial):
   transfer = None
   if initial:
     transfer = config_lib.TransferConfig(kickstarting=initial)
-  sizes = {'torso_size': 8, 'lstm_size': 8, 'head_size': 8}
-  network = networks.make_q_network(
-    config_lib.NetworkConfig(**sizes), toys.SHAPE, _ACTIONS, 2
-  )
   core = learner_core.make_learner_core(
-    network,
-    config_lib.LearnerConfig(batch_size=_BATCH, learning_rate=3e-3),
+    _NETWORK,
+    config_lib.LearnerConfig(batch_size=_BATCH, learning_rate=3e-2),
     toys.replay_config(_LENGTH, 2),
     num_stacked=1,
     kickstarting=transfer,
   )
-  batch = _batch(hidden=8)
+  batch = _batch()
   # The behavior repeats the previous action.
   proposal = np.maximum(batch.prev_action[:-1], 0)
   batch = batch._replace(proposal=proposal)
@@ -177,7 +175,7 @@ def test_the_learner_imitates_the_proposals(initial):
   with jax.numpy_dtype_promotion('standard'):  # For optax.
     for _ in range(200):
       state, _, _ = step(state, batch, np.ones(_BATCH, np.float32))
-  q_values = _q_values(network, state.params, batch)
+  q_values = _q_values(state.params, batch)
   greedy = np.argmax(q_values[2:-1, :, :_ACTIONS], axis=-1)
   share = np.mean(greedy == proposal[2:])
   assert share == 1 if initial else share < 0.9

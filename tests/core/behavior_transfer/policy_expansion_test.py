@@ -16,11 +16,9 @@ from tests.reference import acting as reference
 @pytest.mark.parametrize('num_extra', [1, 3])
 def test_the_policy_matches_its_reference(scale, temperature, num_extra):
   rng = np.random.default_rng(0)
-  policy = jax.jit(
-    lambda q: r2d2_actor.expanded_policy(q, temperature, num_actions=4)
-  )
+  policy = jax.jit(r2d2_actor.expanded_policy, static_argnums=(1, 2))
   for q_values in np.float32(scale * rng.normal(size=(20, 4 + num_extra))):
-    actual = policy(q_values)
+    actual = np.asarray(policy(q_values, temperature, 4))
     expected = reference.expanded_policy(
       [float(q) for q in q_values], temperature, 4
     )
