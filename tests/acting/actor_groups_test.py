@@ -22,6 +22,7 @@ def counts(sinks):
 def make_pipeline(num_environments, group_size):
   """Makes a pipeline of fake environments; returns it with all sinks."""
   agent = fakes.make_agent('r2d2')
+  variables = fakes.variables_of(agent)
   groups, sinks = [], runs.recorders(num_environments)
   for first in range(0, num_environments, group_size):
     part = slice(first, first + group_size)
@@ -32,7 +33,7 @@ def make_pipeline(num_environments, group_size):
       first_environment=first,
       sinks=sinks[part],
     )
-    actor.update_variables(fakes.variables_of(agent))
+    actor.update_variables(variables)
     environments = vector.VectorEnvironment(
       [fakes.MarkedEnvironment(i) for i in range(num_environments)[part]]
     )
