@@ -14,7 +14,6 @@ from benchmarks import core_parts
 from bt_acme import assembly, behaviors, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import batched_core, grouped_core
-from bt_acme.acting import behavior as behavior_lib
 from bt_acme.acting import policy as policy_lib
 from bt_acme.core import data_parallel
 
@@ -106,7 +105,7 @@ def learner(
 def _policy(agent: assembly.Agent, sizes: Sizes) -> Iterator[Function]:
   """Yields the functions of `VectorPolicy`, which keeps the embeddings."""
   core = batched_core.BatchedCore(agent)
-  params, state = _acting(agent, core, sizes.group)
+  params, state = core.shapes(sizes.group)
   state = state._replace(embedding=())
   embeddings = (params.embedding,) * sizes.group if agent.intrinsic else ()
   inputs, stack, newest = policy_inputs(agent, sizes.group)
@@ -124,9 +123,8 @@ def _server(
   core = grouped_core.GroupedCore(
     agent, group_size=sizes.group, rewards=rewards
   )
-  total = sizes.environments + sizes.group  # Padding is one more group.
-  params, state = _acting(agent, core.batched, total)
-  memories = jax.eval_shape(lambda: core.init(np.zeros(total), 0)[1])
+  # Padding is one more group.
+  params, state, memories = core.shapes(sizes.environments + sizes.group)
   inputs, stack, _ = policy_inputs(agent, sizes.group)
   group = jax.ShapeDtypeStruct([], np.int32)
   start, step = grouped_core.jit_functions(core)
@@ -139,47 +137,18 @@ def _server(
   yield Function(f'{name} step', step, stepped)
 
 
-def _acting(
-  agent: assembly.Agent, core: batched_core.BatchedCore, number: int
-) -> Any:
-  """Returns parameters and state of a number of environments."""
-
-  def make(variables: Any) -> Tuple[Any, batched_core.ActingState]:
-    params = core.arrange(variables)
-    state = core.init(np.zeros(number), 0, 0)
-    return params, core.with_embedding(params, state)
-
-  learner_core = learner_assembly.make_learner_core(agent)
-  state = jax.eval_shape(learner_core.init, jax.random.key(0))
-  variables = assembly.Variables(state.params, state.intrinsic_params)
-  return jax.eval_shape(make, variables)
-
-
 def policy_inputs(
   agent: assembly.Agent, number: int
 ) -> Tuple[policy_lib.PolicyInput, Any, Any]:
   """Returns inputs without an observation, the observations, their frames."""
-  observation = np.zeros((1, *agent.spec.observation_shape), np.uint8)
-  action, first = np.full(1, -1, np.int32), np.ones(1, bool)
-  hosts = behavior_lib.make_hosts(
-    agent.behaviors, agent.spec.num_actions, seed=0, environments=[0]
+  inputs = policy_lib.input_shapes(agent, number)
+  assert inputs is not None, 'a behavior has host inputs of unknown shapes'
+  height, width, channels = agent.spec.observation_shape
+  stack, newest = (
+    jax.ShapeDtypeStruct((number, height, width, c), np.uint8)
+    for c in (channels, agent.spec.frame_channels)
   )
-  inputs = policy_lib.PolicyInput(
-    observation=(),
-    prev_action=action,
-    prev_reward=np.zeros(1, np.float32),
-    is_first=first,
-    is_last=~first,
-    host_inputs=tuple(
-      host.inputs(observation, action, first, ~first) for host in hosts
-    ),
-  )
-  newest = observation[..., -agent.spec.frame_channels :]
-  shapes: Tuple[policy_lib.PolicyInput, Any, Any] = jax.tree.map(
-    lambda x: jax.ShapeDtypeStruct((number, *x.shape[1:]), x.dtype),
-    (inputs, observation, newest),
-  )
-  return shapes
+  return inputs, stack, newest
 
 
 def on(device: jax.Device, tree: Any) -> Any:

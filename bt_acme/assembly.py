@@ -230,6 +230,17 @@ class Agent:
       has_proposals=self.transfer is not None and self.transfer.kickstarts,
     )
 
+  @property
+  def variable_shapes(self) -> Variables:
+    """The shapes and dtypes of the parameters that the learner publishes."""
+
+    def init(key: types.PRNGKey) -> Variables:
+      intrinsic = {} if self.intrinsic is None else self.intrinsic.init(key)
+      return Variables(self.network.init(key), intrinsic)
+
+    shapes: Variables = jax.eval_shape(init, jax.random.key(0))
+    return shapes
+
   def actor_core(self, *, evaluation: bool = False) -> types.ActorCore:
     """Creates the actor core for one environment.
 

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, NamedTuple, Sequence, Tuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpy.typing as npt
 
 from bt_acme import assembly
@@ -94,6 +95,22 @@ class BatchedCore:
     if self._agent.intrinsic is None:
       return state
     return state._replace(embedding=repeat(params.embedding, len(state.stack)))
+
+  def shapes(self, num: int) -> Tuple[types.Params, ActingState]:
+    """Returns shapes and dtypes of the parameters and of a whole state.
+
+    Args:
+      num: N, the number of environments.
+    """
+
+    def make(variables: assembly.Variables) -> Tuple[Any, ActingState]:
+      params = self.arrange(variables)
+      return params, self.with_embedding(params, self.init(np.zeros(num), 0, 0))
+
+    shapes: Tuple[types.Params, ActingState] = jax.eval_shape(
+      make, self._agent.variable_shapes
+    )
+    return shapes
 
   def start(
     self,

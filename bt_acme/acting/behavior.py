@@ -158,6 +158,17 @@ class Behavior(abc.ABC):
     del action_spec, seeds
     return Host()
 
+  def host_input_shapes(self) -> Any:
+    """Returns the shapes and dtypes of the host inputs of one environment.
+
+    A behavior that overrides `make_host` should override this method too. An
+    inference server then compiles before the first step, not during it.
+
+    Returns:
+      A tree of `jax.ShapeDtypeStruct`; None if the shapes are unknown.
+    """
+    return () if type(self).make_host is Behavior.make_host else None
+
   def validate(
     self, observation_shape: Sequence[int], action_spec: ActionSpec
   ) -> None:

@@ -59,6 +59,17 @@ class GroupedCore:
     ]
     return self.batched.init(epsilons, seed, 0), tuple(states)
 
+  def shapes(
+    self, num: int
+  ) -> Tuple[types.Params, batched_core.ActingState, RewardStates]:
+    """Returns shapes and dtypes of the parameters and of all states.
+
+    Args:
+      num: M, the number of environments.
+    """
+    _, rewards = jax.eval_shape(lambda: self.init(np.zeros(num), 0))
+    return (*self.batched.shapes(num), rewards)
+
   def start(
     self,
     params: types.Params,

@@ -7,7 +7,7 @@ index (`batched_core`).
 """
 
 import functools
-from typing import Any, Callable, NamedTuple, Protocol, Tuple
+from typing import Any, Callable, NamedTuple, Optional, Protocol, Tuple
 
 import jax
 import numpy as np
@@ -58,6 +58,37 @@ class PolicyInput(NamedTuple):
       newest, self.prev_action, self.prev_reward, self.is_first
     )
     return agent, self.host_inputs, self.flight_weights
+
+
+def input_shapes(agent: assembly.Agent, num: int) -> Optional[PolicyInput]:
+  """Returns shapes and dtypes of the inputs in N environments.
+
+  Args:
+    agent: the agent that acts.
+    num: N.
+
+  Returns:
+    The inputs without an observation; None if the host inputs of a behavior
+    have unknown shapes.
+  """
+
+  def shape(dtype: npt.DTypeLike, *row: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((num, *row), dtype)
+
+  hosts = tuple(one.host_input_shapes() for one in agent.behaviors)
+  if any(host is None for host in hosts):
+    return None
+  return PolicyInput(
+    observation=(),
+    prev_action=shape(np.int32),
+    prev_reward=shape(np.float32),
+    is_first=shape(bool),
+    is_last=shape(bool),
+    host_inputs=jax.tree.map(lambda x: shape(x.dtype, *x.shape), hosts),
+    flight_weights=(
+      shape(np.float32, len(agent.behaviors)) if agent.learns_priorities else ()
+    ),
+  )
 
 
 class Policy(Protocol):

@@ -45,22 +45,28 @@ class InferenceRequest:
 class _CompiledSteps:
   """`GroupedCore.step`, compiled for several numbers of groups.
 
-  The numbers are powers of two. The first call compiles the function for the
-  largest of them; a background thread compiles it for the others. Meanwhile,
-  calls are padded to a larger number, so that no later call is delayed.
+  The numbers are powers of two. A background thread compiles the function for
+  the largest of them, and then for the others. Meanwhile, calls are padded to a
+  larger number, so that only calls before the first compilation are delayed.
+
+  Attributes:
+    max_size: the largest number of groups.
   """
 
-  def __init__(self, step: Any, max_groups: int):
+  def __init__(
+    self, step: Any, max_groups: int, compiler: futures.ThreadPoolExecutor
+  ):
     """Initializes without compiling.
 
     Args:
       step: the jitted function.
       max_groups: the largest number of groups with requests.
+      compiler: the background thread.
     """
     self._step = step
-    self._max_size = 1 << (max_groups - 1).bit_length()
+    self.max_size = 1 << (max_groups - 1).bit_length()
     self._compiled: Dict[int, futures.Future[Callable[..., Any]]] = {}
-    self._compiler = futures.ThreadPoolExecutor(1)
+    self._compiler = compiler
 
   def size(self, num_groups: int) -> int:
     """Returns the number of groups to which a call is padded.
@@ -75,33 +81,30 @@ class _CompiledSteps:
       for n, step in self._compiled.items()
       if step.done() and not step.cancelled() and step.exception() is None
     ]
-    return min((n for n in sizes if n >= num_groups), default=self._max_size)
+    return min((n for n in sizes if n >= num_groups), default=self.max_size)
 
   def __call__(self, params: Any, *args: Any) -> Any:
     """Calls the step; the arguments are those of `GroupedCore.step`."""
     if not self._compiled:
-      self._compile(params, *args)
+      self.compile(params, *args)
     num_groups = len(args[0])
     return self._compiled[num_groups].result()(params, *args)
 
-  def close(self) -> None:
-    """Cancels the compilations that have not started; waits for the current."""
-    self._compiler.shutdown(cancel_futures=True)
-
-  def _compile(
+  def compile(
     self, params: Any, groups: Any, newest: Any, inputs: Any, *states: Any
   ) -> None:
     """Starts to compile for all sizes; the arguments have the largest one."""
-    size = self._max_size
+    size = self.max_size
     while size:
-      batched = _shapes((groups, newest, inputs), size / self._max_size)
+      batched = _shapes((groups, newest, inputs), size / self.max_size)
       shapes = (_shapes(params), *batched, *_shapes(states))
-      self._compiled[size] = self._compiler.submit(self._compile_for, shapes)
+      self._compiled[size] = self._compiler.submit(_compile, self._step, shapes)
       size //= 2
 
-  def _compile_for(self, shapes: Tuple[Any, ...]) -> Callable[..., Any]:
-    compiled: Callable[..., Any] = self._step.lower(*shapes).compile()
-    return compiled
+
+def _compile(function: Any, shapes: Tuple[Any, ...]) -> Callable[..., Any]:
+  compiled: Callable[..., Any] = function.lower(*shapes).compile()
+  return compiled
 
 
 def _shapes(tree: Any, fraction: float = 1) -> Any:
@@ -154,6 +157,7 @@ class InferenceServer:
         f'group_size={group_size} does not divide the number of environments, '
         f'{num}. Choose a divisor of {num}.'
       )
+    self._agent = agent
     self._group_size = group_size
     self._num_groups = num // group_size
     self._core = grouped_core.GroupedCore(
@@ -164,12 +168,35 @@ class InferenceServer:
       np.append(epsilons, np.zeros(group_size)), seed
     )
     self._start, step = grouped_core.jit_functions(self._core)
-    self._step = _CompiledSteps(step, self._num_groups)
+    self._compiler = futures.ThreadPoolExecutor(1)
+    self._step = _CompiledSteps(step, self._num_groups, self._compiler)
     self._params: Any = None
     self._changed = threading.Condition()
     self._requests: List[InferenceRequest] = []
     self._restored: List[Tuple[int, Any]] = []
     self._stopped = False
+
+  def warm_up(self) -> None:
+    """Starts to compile in the background, before the first parameters arrive.
+
+    Otherwise, the first requests start it. They also do so for `step` if the
+    host inputs of a behavior have unknown shapes.
+    """
+    spec, size, shape = self._agent.spec, self._group_size, jax.ShapeDtypeStruct
+    params, *states = self._core.shapes((self._num_groups + 1) * size)
+    stack = shape((size, *spec.observation_shape), np.uint8)
+    group, is_first = shape((), np.int32), shape((size,), bool)
+    start = self._compiler.submit(
+      _compile, self._start, (params, group, is_first, stack, states[0])
+    )
+    self._start = lambda *args: start.result()(*args)
+    num = self._step.max_size * size
+    inputs = policy_lib.input_shapes(self._agent, num)
+    if inputs is not None:
+      frame = (*spec.observation_shape[:2], spec.frame_channels)
+      newest = shape((num, *frame), np.uint8)
+      groups = shape((self._step.max_size,), np.int32)
+      self._step.compile(params, groups, newest, inputs, *states)
 
   def update_variables(self, variables: assembly.Variables) -> None:
     """Replaces the parameters; called from the serving thread."""
@@ -262,7 +289,8 @@ class InferenceServer:
       for request in self._requests:
         request.answered.set()
       self._requests = []
-    self._step.close()
+    # The compilation that has started ends first.
+    self._compiler.shutdown(cancel_futures=True)
 
   def answer(self, requests: List[InferenceRequest]) -> None:
     """Answers at most one request of each group in one call.

@@ -4,6 +4,7 @@ import copy
 import pathlib
 from typing import Optional, Sequence
 
+import jax
 import numpy as np
 
 from bt_acme.acting import behavior
@@ -138,6 +139,10 @@ class Exported(behavior.Behavior):
     del action_spec
     spec = self.intrinsic()
     return _ZeroHost() if spec is None else _RewardHost(spec, len(seeds))
+
+  def host_input_shapes(self) -> jax.ShapeDtypeStruct:
+    """Returns the shape of the intrinsic reward."""
+    return jax.ShapeDtypeStruct((), np.float32)
 
 
 class _RewardHost(behavior.Host):

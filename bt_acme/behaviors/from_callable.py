@@ -80,6 +80,10 @@ class FromCallable(behavior.Behavior):
       self.name, [self._policy(seed) for seed in seeds], action_spec
     )
 
+  def host_input_shapes(self) -> jax.ShapeDtypeStruct:
+    """Returns the shape of a discrete action."""
+    return jax.ShapeDtypeStruct((), np.int32)
+
   def validate(
     self, observation_shape: Sequence[int], action_spec: behavior.ActionSpec
   ) -> None:

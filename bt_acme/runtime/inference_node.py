@@ -70,6 +70,7 @@ class InferenceNode(node.Node):
       # On a CPU, computing rewards would delay the emulators.
       rewards=jax.default_backend() != 'cpu',
     )
+    self._server.warm_up()  # While the learner and the actors start.
     self._server.update_variables(variables.fetch(self._learner))
     self._ready.set()
 

@@ -123,9 +123,9 @@ def test_size_of_an_answer():
 def compile_for_most_groups(steps, *args):
   """Compiles for the largest number of groups alone; pads all calls to it."""
   compiled = steps._compiler.submit(
-    steps._compile_for, server_lib._shapes(args)
+    server_lib._compile, steps._step, server_lib._shapes(args)
   )
-  steps._compiled[steps._max_size] = compiled
+  steps._compiled[steps.max_size] = compiled
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_server_selects_the_same_actions_as_the_actors(
 ):
   if not every_size:
     monkeypatch.setattr(
-      server_lib._CompiledSteps, '_compile', compile_for_most_groups
+      server_lib._CompiledSteps, 'compile', compile_for_most_groups
     )
   agent, variables = make_agent(kind)
   server = server_lib.InferenceServer(
@@ -239,7 +239,8 @@ def test_calls_are_padded_only_until_smaller_sizes_are_compiled():
     def compile(self):
       return lambda params, groups, *_: len(groups)
 
-  steps = server_lib._CompiledSteps(Step(), 3)
+  compiler = concurrent.futures.ThreadPoolExecutor(1)
+  steps = server_lib._CompiledSteps(Step(), 3, compiler)
 
   def call(size):
     groups = np.zeros(size, np.int32)
@@ -255,7 +256,7 @@ def test_calls_are_padded_only_until_smaller_sizes_are_compiled():
   assert [steps.size(n) for n in (1, 2, 3, 4)] == [1, 2, 4, 4]
   assert [call(n) for n in (1, 2)] == [1, 2]
   assert lowered == [((5,), n, np.int32) for n in (4, 2, 1)]
-  steps.close()
+  compiler.shutdown()
 
 
 def test_stopping_the_server_fails_pending_requests(served):

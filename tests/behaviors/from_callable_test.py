@@ -1,5 +1,6 @@
 """Tests behaviors that act with Python policies."""
 
+import jax
 import numpy as np
 import pytest
 from dm_env import specs
@@ -130,3 +131,14 @@ def test_vectors_that_are_not_numbers():
     behaviors.FromCallable(lambda seed: lambda *_: 0).validate(
       (), specs.Array((2,), bool)
     )
+
+
+@pytest.mark.parametrize(
+  'behavior',
+  [behaviors.FromCallable(lambda seed: lambda *_: 1), behaviors.Uniform()],
+)
+def test_host_inputs_have_the_stated_shapes(behavior):
+  inputs = inputs_of(behavior.make_host(3, [0, 1]))
+  assert behavior.host_input_shapes() == jax.tree.map(
+    lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), inputs
+  )
