@@ -10,7 +10,9 @@ from typing import Any, Iterator, NamedTuple, Optional
 import jax
 import numpy as np
 
-from bt_acme import assembly, learner_assembly, untrusted
+from bt_acme import assembly, learner_assembly
+from bt_acme import config as config_lib
+from bt_acme.acting import grouped_core
 from bt_acme.config import run as run_config
 from bt_acme.core import learner_core
 from bt_acme.core.intrinsic import rewards
@@ -42,7 +44,10 @@ class MemoryRequirement(NamedTuple):
 
 
 def estimate(
-  run: run_config.RunConfig, agent: assembly.Agent
+  run: run_config.RunConfig,
+  agent: assembly.Agent,
+  *,
+  has_accelerator: bool = False,
 ) -> list[MemoryRequirement]:
   """Lists the memory requirements of a run on this machine.
 
@@ -52,6 +57,8 @@ def estimate(
   Args:
     run: the run.
     agent: the agent of the run.
+    has_accelerator: whether JAX uses an accelerator of this machine. An
+      inference server then computes the rewards, and stores all states there.
   """
   replay = agent.config.replay
   block = blocks.BlockLayout(replay, agent.replay_shapes).num_bytes
@@ -65,6 +72,7 @@ def estimate(
       f'num_actors={run.num_actors}, envs_per_actor={run.envs_per_actor}, '
       f'sequence_period={replay.sequence_period}',
       block,
+      has_memories=run.inference == 'local' or not has_accelerator,
     ),
     _environments(
       agent,
@@ -74,6 +82,8 @@ def estimate(
     ),
   ]
   others = [_learner(agent), _batches(agent), _replay(agent)]
+  if run.inference == 'server' and not has_accelerator:
+    others += estimate_server(run, agent, has_rewards=False)
   return others if run.spans_machines else acting + others
 
 
@@ -104,6 +114,40 @@ def estimate_device(
     _learner(agent),
     _batches(agent, num_devices),
     _activations(agent, num_devices, operand_size),
+  ]
+
+
+def estimate_server(
+  run: run_config.RunConfig, agent: assembly.Agent, *, has_rewards: bool = True
+) -> list[MemoryRequirement]:
+  """Lists the memory requirements of the inference server on its device.
+
+  Args:
+    run: the run.
+    agent: the agent that acts.
+    has_rewards: whether the server also computes intrinsic rewards.
+  """
+  core = grouped_core.GroupedCore(
+    agent, group_size=run.group_size, rewards=has_rewards
+  )
+  # Padding uses an additional group.
+  params, *states = core.shapes(run.num_environments + run.group_size)
+  settings = f'num_actors={run.num_actors}, envs_per_actor={run.envs_per_actor}'
+  if has_rewards:
+    settings += _memory_settings(agent)
+  return [
+    MemoryRequirement(
+      settings,
+      f'the state of {run.num_environments:,} environments takes',
+      _num_bytes(states),
+      "Lower one of these settings, or choose inference='local'.",
+    ),
+    MemoryRequirement(
+      _network_settings(agent),
+      'the networks that act take',
+      _num_bytes(params),
+      'Lower one of these settings.',
+    ),
   ]
 
 
@@ -147,7 +191,12 @@ def _processes(run: run_config.RunConfig) -> MemoryRequirement:
 
 
 def _environments(
-  agent: assembly.Agent, number: int, settings: str, num_bytes: int = 0
+  agent: assembly.Agent,
+  number: int,
+  settings: str,
+  num_bytes: int = 0,
+  *,
+  has_memories: bool = True,
 ) -> MemoryRequirement:
   """Returns the requirement of environments and their episodic memories.
 
@@ -156,14 +205,15 @@ def _environments(
     number: the number of environments.
     settings: the settings that determine `number` and `num_bytes`.
     num_bytes: the other memory that each environment takes.
+    has_memories: whether the episodic memories are on the host.
   """
   num_bytes += _ENVIRONMENT_BYTES
-  for spec in agent.reward_specs:
-    if spec is not None and rewards.for_config(spec.config).uses_memory:
-      capacity, size = spec.config.memory_capacity, spec.config.embedding_size
-      settings += f', memory_capacity={capacity}, embedding_size={size}'
+  if has_memories:
+    settings += _memory_settings(agent)
+    for config in _memories(agent):
       # The host also stores the norm of each embedding.
-      num_bytes += capacity * (size + 1) * np.dtype(np.float32).itemsize
+      row = (config.embedding_size + 1) * np.dtype(np.float32).itemsize
+      num_bytes += config.memory_capacity * row
   return MemoryRequirement(
     settings,
     f'{number:,} environments with their buffers take',
@@ -172,16 +222,39 @@ def _environments(
   )
 
 
+def _memories(agent: assembly.Agent) -> list[config_lib.IntrinsicConfig]:
+  """Returns the settings of an environment's episodic memories."""
+  return [
+    spec.config
+    for spec in agent.reward_specs
+    if spec is not None and rewards.for_config(spec.config).uses_memory
+  ]
+
+
+def _memory_settings(agent: assembly.Agent) -> str:
+  return ''.join(
+    f', memory_capacity={config.memory_capacity}, '
+    f'embedding_size={config.embedding_size}'
+    for config in _memories(agent)
+  )
+
+
+def _network_settings(agent: assembly.Agent) -> str:
+  network = agent.config.network
+  return (
+    f'torso_size={network.torso_size}, lstm_size={network.lstm_size}, '
+    f'head_size={network.head_size}'
+  )
+
+
 def _learner(agent: assembly.Agent) -> MemoryRequirement:
   """Returns the requirement of parameters and optimizers, from shapes alone."""
   core = learner_assembly.make_learner_core(agent)
   state = learner_core.without_key(jax.eval_shape(core.init, jax.random.key(0)))
-  network = agent.config.network
   return MemoryRequirement(
-    f'torso_size={network.torso_size}, lstm_size={network.lstm_size}, '
-    f'head_size={network.head_size}',
+    _network_settings(agent),
     'the networks in training take',
-    untrusted.num_bytes(jax.tree.leaves(state)),
+    _num_bytes(state),
     'Lower one of these settings.',
   )
 
@@ -248,6 +321,11 @@ def _left_operands(jaxpr: Any, operand_size: int) -> Iterator[int]:
           part = getattr(part, 'jaxpr', part)
           if hasattr(part, 'eqns'):
             yield from _left_operands(part, operand_size)
+
+
+def _num_bytes(tree: Any) -> int:
+  """Returns the size of arrays, which may be keys, in bytes."""
+  return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
 
 
 def _batch_settings(agent: assembly.Agent) -> str:

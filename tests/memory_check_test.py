@@ -10,7 +10,7 @@ from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.replay import blocks
-from bt_acme.runtime import requirements
+from bt_acme.runtime import process_environments, requirements
 from tests.agents import fakes
 
 RUN = run_config.RunConfig(
@@ -225,14 +225,116 @@ def test_a_batch_that_does_not_fit_a_gpu_is_refused(
   if refused:
     with pytest.raises(
       ValueError,
-      match=f'^batch_size={batch_size}, trace_length=160.*each of this '
-      "machine's GPUs has 85.5 GB, but a learner step takes about .* Lower one",
+      match=f'^batch_size={batch_size}, trace_length=160.*: the part of each '
+      r'of .* GPUs for learner \(75%\) has 64.1 GB, but a learner step '
+      'takes about .* Lower one',
     ):
       requirements.check(run, agent)
   else:
     requirements.check(run, agent)
   cluster = dataclasses.replace(run, lp_launch_type='ray', ray_address='auto')
   requirements.check(cluster, agent)
+
+
+def make_server_run(num_actors, **changes):
+  return run_config.RunConfig(
+    num_actors=num_actors,
+    max_actor_steps=10**9,
+    inference='server',
+    **changes,
+  )
+
+
+def test_state_of_the_inference_server():
+  # Eight actors with two groups of 2 environments each, and one group more.
+  run = make_server_run(8, envs_per_actor=4)
+  agent = fakes.make_agent('ngu')
+  state, params = memory_check.estimate_server(run, agent)
+  without, same = memory_check.estimate_server(run, agent, has_rewards=False)
+  assert params == same
+  # 50 embeddings of 8 numbers, their number, and five statistics.
+  memories = 34 * 4 * (50 * 8 + 1 + 5)
+  assert state.num_bytes - without.num_bytes == memories
+  embedding = 4 * (8 * 16 + 16 + 64 * 32 + 32 + 128 * 8 + 8)
+  stack = 5 * 5 * 2
+  # Besides these, there are only two recurrent states, keys and scalars.
+  rest = without.num_bytes - 34 * (embedding + stack)
+  assert 34 * 4 * 4 * 16 < rest < 34 * 4 * 6 * 16
+  # Parameters of the agent and the reward, without an optimizer.
+  learner = bytes_of(memory_check.estimate(RUN, agent), 'torso_size')
+  assert learner / 5 < params.num_bytes < learner / 3
+
+
+def test_memories_are_counted_where_they_are():
+  agent = fakes.make_agent('ngu')
+  run = make_server_run(8, envs_per_actor=4)
+  local = dataclasses.replace(run, inference='local')
+  total = lambda needs: sum(need.num_bytes for need in needs)  # noqa: E731
+  estimate = memory_check.estimate
+  expected = total(estimate(local, agent))
+  assert total(estimate(local, agent, has_accelerator=True)) == expected
+  # The rewards of evaluators stay on the host.
+  memories = 32 * 50 * 9 * 4
+  on_device = estimate(run, agent, has_accelerator=True)
+  assert total(on_device) == expected - memories
+  # Without an accelerator, the server is on the host, but without rewards.
+  server = memory_check.estimate_server(run, agent, has_rewards=False)
+  assert total(estimate(run, agent)) == expected + total(server)
+  cluster = {'lp_launch_type': 'ray', 'ray_address': 'auto'}
+  here = total(estimate(dataclasses.replace(run, **cluster), agent))
+  away = total(estimate(dataclasses.replace(local, **cluster), agent))
+  assert here == away + total(server)
+
+
+@pytest.mark.parametrize(
+  'changes, refused',
+  [
+    ({'num_actors': 200}, None),
+    (
+      {'num_actors': 256},
+      r'^num_actors=256, .*memory_capacity=30000.* for inference \(20%\) has '
+      '17.1 GB, but the state of 4,096 environments takes about 18.8 GB and '
+      "everything else .*, or choose inference='local'.",
+    ),
+    # In one process, both are in the learner's part.
+    ({'num_actors': 256, 'lp_launch_type': 'local_mt'}, None),
+    (
+      {'num_actors': 1024, 'lp_launch_type': 'local_mt'},
+      r'^num_actors=1024, .* for learner \(75%\) has 64.1 GB',
+    ),
+    ({'num_actors': 1024, 'lp_launch_type': 'ray', 'ray_address': 'x:1'}, None),
+  ],
+)
+def test_a_server_that_does_not_fit_its_part_of_a_gpu_is_refused(
+  set_memory, make_gpus, changes, refused
+):
+  set_memory(10**12)
+  make_gpus(f'cat <<END\n{SMI}END')
+  agent = assembly.Agent(config_lib.NGUConfig(), ATARI)
+  run = make_server_run(**{'envs_per_actor': 16, **changes})
+  if refused is None:
+    requirements.check(run, agent)
+  else:
+    with pytest.raises(ValueError, match=refused):
+      requirements.check(run, agent)
+
+
+@pytest.mark.parametrize(
+  'variables, learner, inference',
+  [
+    ({}, 0.75, 0.2),
+    ({'XLA_CLIENT_MEM_FRACTION': '.5'}, 0.5, 0.2),
+    ({'XLA_PYTHON_CLIENT_MEM_FRACTION': '.3'}, 0.3, 0.2),
+    ({'XLA_PYTHON_CLIENT_ALLOCATOR': 'platform'}, 1.0, 1.0),
+  ],
+)
+def test_part_of_a_gpu(monkeypatch, variables, learner, inference):
+  for name in process_environments._GPU_SHARES:
+    monkeypatch.delenv(name, raising=False)
+  for name, value in variables.items():
+    monkeypatch.setenv(name, value)
+  assert process_environments.gpu_share('learner') == learner
+  assert process_environments.gpu_share('inference') == inference
 
 
 @pytest.mark.parametrize(
@@ -352,7 +454,8 @@ def test_a_batch_that_does_not_fit_a_tpu_is_refused(
   run = run_config.RunConfig(max_actor_steps=10**9)
   if refused:
     with pytest.raises(
-      ValueError, match="this machine's TPU chips has 16.0 GB.* Lower one"
+      ValueError,
+      match=r'TPU chips for learner \(100%\) has 16.0 GB.* Lower one',
     ):
       requirements.check(run, agent)
   else:

@@ -24,7 +24,10 @@ HUGE_PAGES = {
 }
 
 # JAX would otherwise reserve a GPU's memory for the first process that starts.
-_SHARED_GPU = {'XLA_PYTHON_CLIENT_MEM_FRACTION': '.2'}
+# JAX rejects a process in which both names of this variable have a value.
+_GPU_SHARES = ('XLA_CLIENT_MEM_FRACTION', 'XLA_PYTHON_CLIENT_MEM_FRACTION')
+_SHARED_GPU = dict(zip(_GPU_SHARES, ('', '.2'), strict=True))
+_DEFAULT_GPU_SHARE = 0.75  # JAX's default.
 
 
 def one_core() -> dict[str, str]:
@@ -42,6 +45,19 @@ def one_core() -> dict[str, str]:
     'XLA_FLAGS': ' '.join(filter(None, flags)),
     'OMP_NUM_THREADS': '1',
   }
+
+
+def gpu_share(label: str) -> float:
+  """Returns the part of each GPU's memory that a process may use.
+
+  Args:
+    label: `learner` or `inference`.
+  """
+  variables = {**os.environ, **(_SHARED_GPU if label == 'inference' else {})}
+  if variables.get('XLA_PYTHON_CLIENT_ALLOCATOR') == 'platform':
+    return 1.0  # JAX does not limit this allocator.
+  found = (variables.get(name) for name in _GPU_SHARES)
+  return float(next(filter(None, found), _DEFAULT_GPU_SHARE))
 
 
 def for_labels(labels: Collection[str]) -> dict[str, dict[str, str]]:

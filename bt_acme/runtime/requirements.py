@@ -13,6 +13,7 @@ from typing import List, Tuple
 
 from bt_acme import assembly, memory_check
 from bt_acme.config import run as run_config
+from bt_acme.runtime import process_environments
 
 _GPU_TOOL = 'nvidia-smi'  # It comes with the driver.
 _GPU_TOOL_SECONDS = 20.0  # A broken driver may never answer.
@@ -26,8 +27,8 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
 
   Raises:
     ValueError: if a setting has no effect, the learner would never start, two
-      processes would need the same TPU, or the memory of this machine or of its
-      GPUs or TPUs is too small.
+      processes would need the same TPU, or the memory of this machine, of its
+      TPUs, or of a process's part of its GPUs is too small.
   """
   replay = agent.config.replay
   if run.snapshots and agent.intrinsic is None:
@@ -50,23 +51,38 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
       'accelerator, but only one process can use a TPU. Choose '
       "inference='local', or set JAX_PLATFORMS=cpu to leave the TPU unused."
     )
-  memory_check.check(memory_check.estimate(run, agent))
+  gpus, chips = _gpu_memories(), _tpu_memories()
+  memory_check.check(
+    memory_check.estimate(run, agent, has_accelerator=bool(gpus or chips))
+  )
   if not run.spans_machines:
-    _check_devices(agent, 'GPUs', _gpu_memories(), 4)
+    _check_devices(run, agent, 'GPUs', gpus, 4)
     # A TPU multiplies in bfloat16 and may store operands in no other form.
-    _check_devices(agent, 'TPU chips', _tpu_memories(), 2)
+    _check_devices(run, agent, 'TPU chips', chips, 2)
 
 
 def _check_devices(
-  agent: assembly.Agent, kind: str, memories: List[int], operand_size: int
+  run: run_config.RunConfig,
+  agent: assembly.Agent,
+  kind: str,
+  memories: List[int],
+  operand_size: int,
 ) -> None:
-  """Raises ValueError if a learner step cannot fit into equal devices."""
-  if memories:
-    number = agent.config.learner.num_devices or len(memories)
+  """Raises ValueError if a process does not fit into its part of a device."""
+  if not memories:
+    return
+  number = agent.config.learner.num_devices or len(memories)
+  parts = {'learner': memory_check.estimate_device(agent, number, operand_size)}
+  if run.inference == 'server':
+    label = 'learner' if run.is_in_this_process else 'inference'
+    server = memory_check.estimate_server(run, agent)
+    parts[label] = parts.get(label, []) + server
+  for label, needs in parts.items():
+    share = process_environments.gpu_share(label) if kind == 'GPUs' else 1.0
     memory_check.check(
-      memory_check.estimate_device(agent, number, operand_size),
-      max(memories),
-      f"each of this machine's {kind}",
+      needs,
+      int(share * max(memories)),
+      f"the part of each of this machine's {kind} for {label} ({share:.0%})",
     )
 
 
