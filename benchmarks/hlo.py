@@ -14,6 +14,8 @@ _FREE = frozenset(
   'parameter constant tuple get-tuple-element after-all while call '
   'conditional partition-id replica-id opt-barrier'.split()
 )
+# The operand that an update in place writes.
+_UPDATES = {'dynamic-update-slice': 1, 'scatter': 2}
 _SLICES = ('dynamic-slice', 'slice', 'gather')
 _SHAPE = re.compile(r'([a-z]+\d*\w*)\[([\d,]*)\](\{[^}]*\})?')
 _ENTRY = 'ENTRY'  # Stands for the name of the computation that runs first.
@@ -165,7 +167,7 @@ def _bytes(computations: Computations, operation: Operation) -> float:
     return _fusion_bytes(computations, operation)
   if code in _SLICES:
     return 2 * result
-  if code == 'dynamic-update-slice':
+  if code in _UPDATES:
     return 2 * _written_bytes(operation)
   read = sum(size(x.result) for x in operation.operands)
   # The result of an asynchronous operation repeats the operand.
@@ -204,13 +206,13 @@ def _read_bytes(fused: List[Operation], operation: Operation) -> float:
     is_sliced = user.operands[0] is operation
     if user.code in _SLICES and is_sliced:
       read += _read_bytes(fused, user)
-    elif user.code != 'dynamic-update-slice' or not is_sliced:
+    elif user.code not in _UPDATES or not is_sliced:
       return whole
   return min(read, whole)
 
 
 def _written_bytes(operation: Operation) -> float:
   """Returns the bytes of a result that a fusion writes."""
-  if operation.code == 'dynamic-update-slice':
-    operation = operation.operands[1]
+  if operation.code in _UPDATES:
+    operation = operation.operands[_UPDATES[operation.code]]
   return size(operation.result)

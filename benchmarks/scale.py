@@ -36,8 +36,9 @@ class Cluster(NamedTuple):
     name: the name in the table.
     cores: all CPU cores.
     learner: the learner's limit in updates per second; estimated.
-    selects: whether an accelerator selects actions and computes rewards; the
-      episodic memories are then in its memory.
+    server: the actor steps per second for which an inference server on the
+      learner's accelerator selects actions and computes rewards; estimated. 0
+      if the actors do both. The episodic memories are where the rewards are.
     memory: bytes of memory of all hosts.
     network: bytes per second into or out of the machine of the replay and the
       learner; 0 if everything runs on one machine.
@@ -47,7 +48,7 @@ class Cluster(NamedTuple):
   name: str
   cores: int
   learner: float
-  selects: bool
+  server: float
   memory: float
   network: float
   dollars: float
@@ -60,17 +61,18 @@ def clusters(prices: argparse.Namespace) -> List[Cluster]:
   price = prices.core_hour * machines
   # NGU's estimates in docs/estimates.md; chips scale linearly.
   h200, v5e = 1 / 6.4e-3, 4 / 57.2e-3
+  server = 256 / 0.49e-3  # Of 256 environments.
   return [
-    Cluster('H200, 16 cores', 16, h200, True, 200e9, 0, prices.h200_hour),
+    Cluster('H200, 16 cores', 16, h200, server, 200e9, 0, prices.h200_hour),
     # Four chips learn; their host and CPU machines act.
     Cluster(
       f'v5e-8, {cpu:g} CPU machines',
-      *(224 + machines, v5e, False, 384e9 + 4e9 * machines, 100 * gigabit),
+      *(224 + machines, v5e, 0, 384e9 + 4e9 * machines, 100 * gigabit),
       prices.v5e_chip_hour * 8 + price,
     ),
     Cluster(
       f'Ray: {cpu:g} CPU machines, H200',
-      *(16 + machines, h200, False, 200e9 + 4e9 * machines, 10 * gigabit),
+      *(16 + machines, h200, 0, 200e9 + 4e9 * machines, 10 * gigabit),
       prices.h200_hour + price,
     ),
   ]
@@ -84,14 +86,17 @@ def loads(cluster: Cluster, costs: Dict[str, float]) -> Dict[str, float]:
     costs: the costs; see `read_costs`.
   """
   updates = costs['samples_per_insert'] / _PERIOD / _BATCH  # Per step.
-  act = 'emulate_s' if cluster.selects else 'act_s'
+  act = 'emulate_s' if cluster.server else 'act_s'
   cores = costs[act] + costs['insert_s'] + costs['coordinate_s']
   cores += updates * (costs['sample_s'] + costs['decode_s'])
   step_bytes = costs['step_bytes'] + costs['parameter_bytes']
-  on_accelerator = costs['episodic_bytes'] if cluster.selects else 0
+  on_accelerator = costs['episodic_bytes'] if cluster.server else 0
+  accelerator = updates / cluster.learner
+  if cluster.server:
+    accelerator += 1 / cluster.server
   used = {
     'CPU cores': _STEPS_PER_SECOND * cores / cluster.cores,
-    'learner': _STEPS_PER_SECOND * updates / cluster.learner,
+    'learner and server': _STEPS_PER_SECOND * accelerator,
     'memory': (costs['memory_bytes'] - on_accelerator) / cluster.memory,
   }
   if cluster.network:

