@@ -156,7 +156,11 @@ def test_commands_exist(path, tmp_path, monkeypatch):
 
 
 # The values of flags that are not settings.
-TABLE_FLAGS = {'target': targets.TARGETS, 'agent': accelerated.CONFIGS}
+TABLE_FLAGS = {
+  'target': targets.TARGETS,
+  'agent': accelerated.CONFIGS,
+  'function': ['learner step', 'policy step', 'server with rewards step'],
+}
 
 
 def _check_flags(name, words):
