@@ -25,6 +25,7 @@ from bt_acme.runtime import (
   actor_node,
   coordinator,
   evaluator_node,
+  freed_memory,
   learner_node,
   metrics,
   node,
@@ -98,6 +99,7 @@ class InProcess:
       ValueError: if the checkpoint does not fit this run.
     """
     with contextlib.ExitStack() as stack:
+      stack.enter_context(freed_memory.kept())
       self._start(stack)
       while True:
         for evaluator in self._evaluators:
