@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from bt_acme import assembly, memory_check
 from bt_acme.api import loading
+from bt_acme.config import checks
+from bt_acme.config import run as run_config
 from bt_acme.evaluation import recorder, tables
 
 # The rows of the table of an evaluation: attribute and title.
@@ -149,9 +151,9 @@ def evaluate(
 
   Raises:
     ValueError: if the behavior cannot be loaded, if the environment does not
-      exist or has other shapes, if `episodes` is not positive, if `epsilon` is
-      not a probability, or if the episodes need more memory than this machine
-      has.
+      exist or has other shapes, if `episodes` is not positive, if `seed` is
+      negative, if `epsilon` is not a probability, or if the episodes need more
+      memory than this machine has.
 
   Example:
     ```python
@@ -161,8 +163,10 @@ def evaluate(
     random = bt_acme.evaluate(behavior, env=env, episodes=10, epsilon=1.0)
     ```
   """
-  if episodes < 1:
-    raise ValueError(f'episodes={episodes} must be positive.')
+  checks.check_value('episodes', episodes, checks.setting(1, above=0))
+  checks.check_value(
+    'seed', seed, checks.setting(0, minimum=0, maximum=run_config.LARGEST_SEED)
+  )
   policy = loading.load_policy(source)
   agent = assembly.moved(policy.agent, env)
   memory_check.check(memory_check.estimate_evaluation(agent, episodes))

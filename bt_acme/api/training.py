@@ -236,9 +236,8 @@ def _start(
       f'callbacks={callbacks!r} contains {callback!r}, which is not callable. '
       'Pass functions.',
     )
-  checks.require(
-    num_environments > 0,
-    f'num_environments={num_environments} must be positive.',
+  checks.check_value(
+    'num_environments', num_environments, checks.setting(1, above=0)
   )
   spec = assembly.spec_by_name(env, num_stacked=settings.get('num_stacked', 0))
   config, of_run = configure(config_class, spec, preset, settings)

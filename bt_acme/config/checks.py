@@ -106,10 +106,26 @@ def check(settings: Any) -> None:
       choices.
   """
   for field in dataclasses.fields(settings):
-    value = getattr(settings, field.name)
-    problem = _problem(value, type(field.default), limits_of(field))
-    if problem:
-      raise ValueError(f'{field.name}={value!r} {problem}')
+    check_value(field.name, getattr(settings, field.name), field)
+
+
+def check_value(
+  name: str, value: Any, declared: 'dataclasses.Field[Any]'
+) -> None:
+  """Checks the value of a setting, or of an argument like it.
+
+  Args:
+    name: the name in the error.
+    value: the value.
+    declared: the result of `setting`, or a field of a dataclass of settings.
+
+  Raises:
+    ValueError: if the value has the wrong type or is outside its range or
+      choices.
+  """
+  problem = _problem(value, type(declared.default), limits_of(declared))
+  if problem:
+    raise ValueError(f'{name}={value!r} {problem}')
 
 
 def require(condition: bool, message: str) -> None:

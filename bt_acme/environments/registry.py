@@ -35,7 +35,8 @@ def register(name: str, constructor: Callable[..., Any]) -> None:
   """Registers an environment of your own under a name, in this process.
 
   The Python API accepts the name wherever it takes an environment. Runs with
-  several processes cannot use the name.
+  several processes cannot use the name. Registering a name again replaces its
+  constructor.
 
   Args:
     name: the new name.
@@ -49,7 +50,8 @@ def register(name: str, constructor: Callable[..., Any]) -> None:
       choose torso='workshop', which divides by 255.
 
   Raises:
-    ValueError: if the name is taken, or contains a comma.
+    ValueError: if the name is that of an environment of the library, or
+      contains a comma.
 
   Example:
     ```python
@@ -71,14 +73,19 @@ def register(name: str, constructor: Callable[..., Any]) -> None:
       f'name={name!r} contains a comma, which separates environments. Choose '
       'another name.'
     )
-  try:
-    find(name)
-  except ValueError:
-    _registered[name] = functools.partial(_construct, name, constructor)
-  else:
+  if name not in _registered and _exists(name):
     raise ValueError(
       f'name={name!r} is already an environment. Choose another name.'
     )
+  _registered[name] = functools.partial(_construct, name, constructor)
+
+
+def _exists(name: str) -> bool:
+  try:
+    find(name)
+  except ValueError:
+    return False
+  return True
 
 
 def _construct(

@@ -353,6 +353,8 @@ def test_evaluate(bt, behavior):
     bt_acme.evaluate(behavior, env='Chain-5')
   with pytest.raises(ValueError, match='episodes=0'):
     bt_acme.evaluate(bt, episodes=0)
+  with pytest.raises(ValueError, match='seed=-1'):
+    bt_acme.evaluate(bt, seed=-1)
   with pytest.raises(ValueError, match='^episodes=1000000000'):
     bt_acme.evaluate(bt, episodes=10**9)
 
@@ -460,6 +462,7 @@ def test_environments_that_do_not_fit(changes, message):
     ({'progress': 'loud'}, "progress='loud'"),
     ({'preset': 'tiny'}, "preset='tiny'"),
     ({'num_environments': 0}, 'num_environments=0'),
+    ({'num_environments': 2.5}, 'num_environments=2.5'),
     ({'max_actor_steps': 0}, 'max_actor_steps=0'),
     ({'seed': -1}, 'seed=-1'),
     ({'init_from': 'nowhere'}, "init_from='nowhere'"),

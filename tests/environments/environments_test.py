@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bt_acme import environments
-from bt_acme.environments import atari, minigrid, registry
+from bt_acme.environments import atari, chain, minigrid, registry
 from tests import python
 
 
@@ -165,6 +165,8 @@ def test_register(monkeypatch):
   environments.register('mine', constructor)
   environments.validate('mine')
   assert environments.make('mine', seed=0).action_spec().num_values == 7
-  for name in ('mine', 'pong', 'Chain-9', 'MiniGrid-Empty-5x5-v0:fixed'):
+  environments.register('mine', lambda seed: chain.Chain(5, seed=seed))
+  assert environments.make('mine', seed=0).action_spec().num_values == 2
+  for name in ('pong', 'Chain-9', 'MiniGrid-Empty-5x5-v0:fixed'):
     with pytest.raises(ValueError, match=f"name='{name}' is already"):
       environments.register(name, constructor)
