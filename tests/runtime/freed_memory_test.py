@@ -33,6 +33,6 @@ def test_freed_memory_is_kept_during_a_run_and_returned_after_it():
   before = _resident()
   with freed_memory.kept():
     assert _grows_after_use()
-    assert not _grows_after_use()  # The second array lies in the same memory.
+    assert not _grows_after_use()  # The second array gets the same memory.
   assert _resident() - before < _BYTES / 2
   assert not _grows_after_use()
