@@ -179,6 +179,12 @@ SMI = """index, uuid, memory.total [MiB]
 """
 
 
+GPU_VARIABLES = (
+  *process_environments._GPU_SHARES,
+  'XLA_PYTHON_CLIENT_ALLOCATOR',
+)
+
+
 @pytest.fixture(name='make_gpus')
 def make_gpus_in_tmp_path(monkeypatch, tmp_path):
   """Returns a function that installs an nvidia-smi with these lines."""
@@ -191,8 +197,8 @@ def make_gpus_in_tmp_path(monkeypatch, tmp_path):
   find_spec = lambda name: name == 'jax_cuda12_plugin'  # noqa: E731
   monkeypatch.setattr(requirements.importlib.util, 'find_spec', find_spec)
   monkeypatch.setenv('PATH', str(tmp_path), prepend=':')
-  monkeypatch.delenv('JAX_PLATFORMS', raising=False)
-  monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
+  for name in ('JAX_PLATFORMS', 'CUDA_VISIBLE_DEVICES', *GPU_VARIABLES):
+    monkeypatch.delenv(name, raising=False)
   return make
 
 
@@ -325,16 +331,23 @@ def test_a_server_that_does_not_fit_its_part_of_a_gpu_is_refused(
     ({}, 0.75, 0.2),
     ({'XLA_CLIENT_MEM_FRACTION': '.5'}, 0.5, 0.2),
     ({'XLA_PYTHON_CLIENT_MEM_FRACTION': '.3'}, 0.3, 0.2),
-    ({'XLA_PYTHON_CLIENT_ALLOCATOR': 'platform'}, 1.0, 1.0),
+    ({'XLA_PYTHON_CLIENT_ALLOCATOR': 'Platform'}, 1.0, 1.0),
   ],
 )
 def test_part_of_a_gpu(monkeypatch, variables, learner, inference):
-  for name in process_environments._GPU_SHARES:
+  for name in GPU_VARIABLES:
     monkeypatch.delenv(name, raising=False)
   for name, value in variables.items():
     monkeypatch.setenv(name, value)
   assert process_environments.gpu_share('learner') == learner
   assert process_environments.gpu_share('inference') == inference
+
+
+@pytest.mark.parametrize('text', ['75%', 'nan', 'inf', '-1', '0'])
+def test_invalid_part_of_a_gpu(monkeypatch, text):
+  monkeypatch.setenv('XLA_CLIENT_MEM_FRACTION', text)
+  with pytest.raises(ValueError, match=f"XLA_CLIENT_MEM_FRACTION='{text}'"):
+    process_environments.gpu_share('learner')
 
 
 @pytest.mark.parametrize(

@@ -10,25 +10,35 @@ import contextlib
 import ctypes
 from collections.abc import Iterator
 
-# Parameters of `mallopt` in glibc's malloc.h, with their defaults.
-_TRIM_THRESHOLD = (-1, 128 * 1024)
-_MMAP_MAX = (-4, 65_536)
+# Parameters of `mallopt`, from glibc's malloc.h.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
 
-_NEVER = 2**31 - 1
+_DURING_A_RUN = {_TRIM_THRESHOLD: -1, _MMAP_MAX: 0}  # -1 is the largest size.
+# By default, glibc adapts the thresholds up to these values, but not after any
+# of the settings has been changed.
+_AFTERWARDS = {
+  _TRIM_THRESHOLD: 64 << 20,
+  _MMAP_THRESHOLD: 32 << 20,
+  _MMAP_MAX: 65_536,
+}
 
 
 @contextlib.contextmanager
 def kept() -> Iterator[None]:
-  """Keeps freed memory until the end of the context; only with glibc."""
+  """Keeps freed memory until the end of the context; only with glibc.
+
+  If several runs compute at the same time, the first to end returns the memory
+  of all.
+  """
   libc = ctypes.CDLL(None)
   if not hasattr(libc, 'mallopt') or not hasattr(libc, 'malloc_trim'):
     yield
     return
-  libc.mallopt(_TRIM_THRESHOLD[0], _NEVER)
-  libc.mallopt(_MMAP_MAX[0], 0)
+  for setting in _DURING_A_RUN.items():
+    libc.mallopt(*setting)
   try:
     yield
   finally:
-    for setting in (_TRIM_THRESHOLD, _MMAP_MAX):
+    for setting in _AFTERWARDS.items():
       libc.mallopt(*setting)
     libc.malloc_trim(0)

@@ -4,6 +4,8 @@ They are set before a process starts, because JAX, XLA and glibc read them only
 once. Only the learner and the inference server see the accelerator.
 """
 
+import contextlib
+import math
 import os
 from collections.abc import Collection
 
@@ -54,10 +56,23 @@ def gpu_share(label: str) -> float:
     label: `learner` or `inference`.
   """
   variables = {**os.environ, **(_SHARED_GPU if label == 'inference' else {})}
-  if variables.get('XLA_PYTHON_CLIENT_ALLOCATOR') == 'platform':
+  if variables.get('XLA_PYTHON_CLIENT_ALLOCATOR', '').lower() == 'platform':
     return 1.0  # JAX does not limit this allocator.
-  found = (variables.get(name) for name in _GPU_SHARES)
-  return float(next(filter(None, found), _DEFAULT_GPU_SHARE))
+  for name in _GPU_SHARES:
+    if text := variables.get(name):
+      return _share(name, text)
+  return _DEFAULT_GPU_SHARE
+
+
+def _share(name: str, text: str) -> float:
+  with contextlib.suppress(ValueError):
+    share = float(text)
+    if 0 < share < math.inf:
+      return share
+  raise ValueError(
+    f'{name}={text!r} in the environment must be a positive number, the part '
+    "of each GPU's memory that the learner may use, such as 0.75."
+  )
 
 
 def for_labels(labels: Collection[str]) -> dict[str, dict[str, str]]:

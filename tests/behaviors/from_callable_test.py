@@ -142,3 +142,11 @@ def test_host_inputs_have_the_stated_shapes(behavior):
   assert behavior.host_input_shapes() == jax.tree.map(
     lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), inputs
   )
+
+
+@pytest.mark.parametrize(
+  'behavior_class', [behaviors.FromCallable, behaviors.Exported]
+)
+def test_shapes_of_a_host_of_a_subclass_are_unknown(behavior_class):
+  own = type('Own', (behavior_class,), {'make_host': lambda *_: None})
+  assert own.host_input_shapes(own.__new__(own)) is None
