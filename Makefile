@@ -99,7 +99,8 @@ test-colab:  ## Run the notebooks with the packages of Colab.
 
 test-accelerators:  ## Compile for TPUs, with packages of 600 MB and no device.
 	@$(call if_set_up,accelerators,compilation for accelerators,\
-	  $(PYTHON_ACCEL) -m pytest tests/accelerators_test.py </dev/null)
+	  $(PYTHON_ACCEL) -m pytest -o faulthandler_timeout=5400 \
+	  tests/accelerators_test.py </dev/null)
 
 test-slow: setup  ## Run the tests of learning and of whole programs: many minutes.
 	@$(PYTHON_FULL) -m pytest -m slow -o faulthandler_timeout=10800 tests
