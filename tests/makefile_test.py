@@ -36,7 +36,7 @@ def make_with_fake_setup(tmp_path):
     names = ('FULL', 'CORE', 'COLAB', 'ACCEL')
     interpreters = [f'PYTHON_{name}=echo' for name in names]
     return subprocess.run(
-      ['make', *interpreters, *arguments],
+      ['make', '--no-print-directory', *interpreters, *arguments],
       cwd=tmp_path,
       env=environment,
       capture_output=True,
@@ -82,7 +82,7 @@ def test_only_compilation_is_skipped_without_a_network(target, tmp_path):
   python.write_text(_OFFLINE)
   python.chmod(0o755)
   done = subprocess.run(
-    ['make', target],
+    ['make', '--no-print-directory', target],
     cwd=tmp_path,
     env={**os.environ, 'MAKEFLAGS': '', 'BT_ACME_PYTHON': str(python)},
     capture_output=True,
