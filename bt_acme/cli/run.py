@@ -25,6 +25,7 @@ from bt_acme.replay import memory_estimate
 from bt_acme.runtime import (
   behavior_copies,
   coordinator,
+  freed_memory,
   interrupts,
   ports,
   process_environments,
@@ -80,6 +81,8 @@ def launch(
     ValueError: before anything starts, if the settings are invalid or if
       another run uses the workdir.
   """
+  if not run.has_nodes:
+    freed_memory.share_one_arena()  # `check` lets JAX start its threads.
   check(run, agent)
   by_script = make_display is None
 

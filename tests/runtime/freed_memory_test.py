@@ -1,48 +1,82 @@
 """Tests that memory freed during a run stays in the process until its end."""
 
-import pathlib
-import resource
 import sys
 
-import numpy as np
 import pytest
 
-from bt_acme.runtime import freed_memory
+from tests import python
 
 pytestmark = pytest.mark.skipif(
   sys.platform != 'linux', reason='glibc, and the memory in /proc'
 )
 
+# The settings last until the end of a process, so that each test has its own.
+_PROGRAM = """
+import pathlib, resource
+from concurrent import futures
+import numpy as np
+from bt_acme.runtime import freed_memory
 
-def _resident() -> int:
-  """Returns the bytes of memory that this process uses."""
-  pages = int(pathlib.Path('/proc/self/statm').read_text().split()[1])
-  return pages * 4096
+def resident():
+  pages = pathlib.Path('/proc/self/statm').read_text().split()[1]
+  return int(pages) * 4096
 
+def grows():
+  before = resident()
+  np.ones(200 << 20, np.uint8)
+  return resident() - before > 100 << 20
 
-def _grows(megabytes: int) -> bool:
-  """Returns whether this process keeps the memory of an array that is freed."""
-  before = _resident()
-  np.ones(megabytes << 20, np.uint8)
-  return _resident() - before > megabytes << 19
-
-
-def test_freed_memory_is_kept_during_a_run_and_returned_after_it():
-  assert not _grows(200)
-  before = _resident()
-  with freed_memory.kept():
-    assert _grows(200)
-    assert not _grows(200)  # The second array gets the same memory.
-  assert _resident() - before < 100 << 20
-  assert not _grows(200)
-
-
-def test_small_arrays_reuse_memory_after_a_run():
-  with freed_memory.kept():
-    pass
-  np.ones(1 << 20, np.uint8)
+def page_faults():
   before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
   for _ in range(20):
     np.ones(1 << 20, np.uint8)
-  # Memory from the system would take 256 page faults for each array.
-  assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 500
+  return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+thread = futures.ThreadPoolExecutor(1)
+"""
+
+_PROGRAMS = {
+  'kept and returned': """
+before = resident()
+assert not grows()
+with freed_memory.kept():
+  assert grows()
+  assert not grows()  # The second array gets the same memory.
+assert resident() - before < 100 << 20
+assert not grows()
+""",
+  'small arrays after a run': """
+with freed_memory.kept():
+  pass
+np.ones(1 << 20, np.uint8)
+assert page_faults() < 500  # Memory of the system would take 256 for each.
+""",
+  'threads': """
+freed_memory.share_one_arena()
+with freed_memory.kept():
+  assert thread.submit(grows).result()
+  assert not thread.submit(grows).result()
+""",
+  'threads with other arenas': """
+thread.submit(np.ones, 1000).result()
+freed_memory.share_one_arena()
+with freed_memory.kept():
+  assert not thread.submit(grows).result()
+""",
+  'before JAX starts threads': """
+import bt_acme
+from jax._src import xla_bridge
+
+def end():
+  raise SystemExit(xla_bridge.backends_are_initialized())
+
+freed_memory.share_one_arena = end
+bt_acme.train('Chain-5', preset='minigrid', max_actor_steps=16)
+""",
+}
+
+
+@pytest.mark.parametrize('name', _PROGRAMS)
+def test_memory(name, tmp_path):
+  done = python.run('-c', _PROGRAM + _PROGRAMS[name], cwd=tmp_path)
+  assert done.returncode == 0, done.stderr
