@@ -161,13 +161,13 @@ class Behavior(abc.ABC):
   def host_input_shapes(self) -> Any:
     """Returns the shapes and dtypes of the host inputs of one environment.
 
-    A behavior that overrides `make_host` should override this method too. An
+    A class that overrides `make_host` should override this method too. An
     inference server then compiles before the first step, not during it.
 
     Returns:
-      A tree of `jax.ShapeDtypeStruct`; None if the shapes are unknown.
+      A tree of `jax.ShapeDtypeStruct`.
     """
-    return () if type(self).make_host is Behavior.make_host else None
+    return ()
 
   def validate(
     self, observation_shape: Sequence[int], action_spec: ActionSpec
@@ -260,6 +260,19 @@ def make_hosts(
     )
     for k, behavior in enumerate(behaviors)
   ]
+
+
+def states_host_inputs(behavior: Behavior) -> bool:
+  """Returns whether `host_input_shapes` describes the behavior's own host.
+
+  It does not if a class overrides only `make_host`.
+  """
+
+  def position(method: str) -> int:
+    classes = type(behavior).__mro__
+    return next(i for i, each in enumerate(classes) if method in vars(each))
+
+  return position('host_input_shapes') <= position('make_host')
 
 
 def read_only(tree: Tree) -> Tree:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from bt_acme import assembly
 from bt_acme.acting import batched_core, statistics_store
+from bt_acme.acting import behavior as behavior_lib
 from bt_acme.core import frame_stacking, leaves, types
 from bt_acme.core.intrinsic import ngu_actor
 from bt_acme.environments import saving
@@ -75,9 +76,9 @@ def input_shapes(agent: assembly.Agent, num: int) -> Optional[PolicyInput]:
   def shape(dtype: npt.DTypeLike, *row: int) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct((num, *row), dtype)
 
-  hosts = tuple(one.host_input_shapes() for one in agent.behaviors)
-  if any(host is None for host in hosts):
+  if not all(map(behavior_lib.states_host_inputs, agent.behaviors)):
     return None
+  hosts = tuple(one.host_input_shapes() for one in agent.behaviors)
   return PolicyInput(
     observation=(),
     prev_action=shape(np.int32),

@@ -80,10 +80,8 @@ class FromCallable(behavior.Behavior):
       self.name, [self._policy(seed) for seed in seeds], action_spec
     )
 
-  def host_input_shapes(self) -> Optional[jax.ShapeDtypeStruct]:
+  def host_input_shapes(self) -> jax.ShapeDtypeStruct:
     """Returns the shape of a discrete action."""
-    if type(self).make_host is not FromCallable.make_host:
-      return None
     return jax.ShapeDtypeStruct((), np.int32)
 
   def validate(

@@ -6,6 +6,7 @@ import pytest
 from dm_env import specs
 
 from bt_acme import behaviors
+from bt_acme.acting import behavior as behavior_lib
 
 OBSERVATION = np.zeros((2, 5, 5, 1), np.uint8)
 NO = np.zeros(2, bool)
@@ -148,5 +149,12 @@ def test_host_inputs_have_the_stated_shapes(behavior):
   'behavior_class', [behaviors.FromCallable, behaviors.Exported]
 )
 def test_shapes_of_a_host_of_a_subclass_are_unknown(behavior_class):
-  own = type('Own', (behavior_class,), {'make_host': lambda *_: None})
-  assert own.host_input_shapes(own.__new__(own)) is None
+  def states(base, *methods):
+    own = type('Own', (base,), dict.fromkeys(methods, lambda *_: None))
+    return behavior_lib.states_host_inputs(own.__new__(own)), own
+
+  assert states(behavior_class)[0]
+  has_shapes, own = states(behavior_class, 'make_host')
+  assert not has_shapes and not states(own)[0]
+  assert states(behavior_class, 'make_host', 'host_input_shapes')[0]
+  assert states(own, 'host_input_shapes')[0]
