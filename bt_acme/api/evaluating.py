@@ -164,9 +164,8 @@ def evaluate(
     ```
   """
   checks.check_value('episodes', episodes, checks.setting(1, above=0))
-  checks.check_value(
-    'seed', seed, checks.setting(0, minimum=0, maximum=run_config.LARGEST_SEED)
-  )
+  settings = run_config.RunConfig.__dataclass_fields__
+  checks.check_value('seed', seed, settings['seed'])
   policy = loading.load_policy(source)
   agent = assembly.moved(policy.agent, env)
   memory_check.check(memory_check.estimate_evaluation(agent, episodes))

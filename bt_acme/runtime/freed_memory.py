@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -3, -4, -8
 
 _DURING_A_RUN = {_TRIM_THRESHOLD: -1, _MMAP_MAX: 0}  # -1 is the largest size.
-# By default, glibc adapts the thresholds up to these values, but not after any
-# of the settings has been changed.
+# glibc adapts its thresholds only until the first setting is changed. These are
+# the largest values that it would choose itself.
 _AFTERWARDS = {
   _TRIM_THRESHOLD: 64 << 20,
   _MMAP_THRESHOLD: 32 << 20,
@@ -28,7 +28,10 @@ _AFTERWARDS = {
 
 
 def share_one_arena() -> None:
-  """Lets all threads that start later use the first arena."""
+  """Lets all threads that start later use the first arena.
+
+  This lasts until the process ends.
+  """
   _change({_ARENA_MAX: 1})
 
 

@@ -57,21 +57,27 @@ with freed_memory.kept():
   assert thread.submit(grows).result()
   assert not thread.submit(grows).result()
 """,
-  'threads with other arenas': """
-thread.submit(np.ones, 1000).result()
-freed_memory.share_one_arena()
-with freed_memory.kept():
-  assert not thread.submit(grows).result()
-""",
-  'before JAX starts threads': """
+  'a run': """
 import bt_acme
 from jax._src import xla_bridge
 
-def end():
-  raise SystemExit(xla_bridge.backends_are_initialized())
+share, has_started, has_grown = freed_memory.share_one_arena, [], []
 
-freed_memory.share_one_arena = end
-bt_acme.train('Chain-5', preset='minigrid', max_actor_steps=16)
+def record():  # JAX must not have started its threads yet.
+  has_started.append(xla_bridge.backends_are_initialized())
+  share()
+
+def stop_at_the_second_call(values):
+  has_grown.append(grows())
+  return len(has_grown) == 2
+
+freed_memory.share_one_arena = record
+bt_acme.train(
+  'Chain-5', preset='minigrid', max_actor_steps=40_000, progress='off',
+  callbacks=[stop_at_the_second_call])
+assert has_started == [False]
+assert has_grown[0] and not has_grown[1]
+assert not grows()
 """,
 }
 
