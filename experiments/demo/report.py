@@ -45,23 +45,22 @@ def table(plan: plan_lib.Plan, results: Results) -> str:
 
 
 def conclusion(plan: plan_lib.Plan, results: Results) -> str:
-  """Compares the worst and the best runs, or the means, in one sentence."""
+  """Compares the means of two algorithms in one sentence."""
+
+  def solved(name: str) -> str:
+    runs = _solved(plan, results, name, plan.tasks, plan.seeds)
+    return f'{np.mean(runs):.0%} ({min(runs):.0%} to {max(runs):.0%})'
+
   if plan.bank:
-    uniform, learned = (
-      np.mean(_solved(plan, results, name, plan.tasks, plan.seeds))
-      for name in (plan_lib.UNIFORM, plan_lib.LEARNED)
-    )
     return (
-      f'With the bank, R2D2 + BT solves {uniform:.0%} of the episodes with '
-      f'uniform draws and {learned:.0%} with learned priorities, on average.'
+      'Mean (lowest to highest): with the bank, R2D2 + BT solves '
+      f'{solved(plan_lib.UNIFORM)} of the episodes with uniform draws and '
+      f'{solved(plan_lib.LEARNED)} with learned priorities.'
     )
-  r2d2, bt = (
-    _solved(plan, results, name, plan.tasks, plan.seeds)
-    for name in ('R2D2', 'R2D2 + BT')
-  )
+  count = tables.counted(len(plan.tasks) * len(plan.seeds), 'run')
   return (
-    f'R2D2 solves at most {max(r2d2):.0%} of the episodes and R2D2 + BT at '
-    f'least {min(bt):.0%}, in {tables.counted(len(bt), "run")} each.'
+    f'Mean (lowest to highest) of {count} each: R2D2 solves {solved("R2D2")} '
+    f'of the episodes, R2D2 + BT {solved("R2D2 + BT")}.'
   )
 
 
