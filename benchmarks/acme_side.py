@@ -1,16 +1,19 @@
-"""The peer's side of the benchmarks: dm-acme 0.4.0's R2D2 with our torso.
+"""The peer's side of the benchmarks: dm-acme 0.4.0's R2D2 with a smaller torso.
 
 Environment wrappers, actor, loop, adder, table, dataset and learner are
-dm-acme's. Its network uses our torso, because its own torso has more than twice
-the arithmetic; both sides therefore compute the same. Observations stay uint8,
-which is faster than the floats of dm-acme's examples.
+dm-acme's. Its network has a torso of the same layers as ours, made of Haiku's,
+because its own torso has more than twice the arithmetic; both sides therefore
+compute the same. Observations stay uint8, which is faster than the floats of
+dm-acme's examples.
 """
 
 import functools
 from typing import Any, Callable, Optional
 
 import acme
+import haiku as hk
 import jax
+import numpy as np
 import reverb
 from acme import specs
 from acme.adders.reverb import base as reverb_base
@@ -21,26 +24,30 @@ from acme.utils import loggers
 
 from benchmarks import acme_environment, acme_ngu, our_side
 from bt_acme import assembly
-from bt_acme.core import networks as networks_lib
 
 Step = reverb_base.Step
 
 
+def _torso(frames: jax.Array) -> jax.Array:
+  """Applies the layers of our torso, as Haiku has them."""
+  x = frames.astype(np.float32) / 255.0
+  for channels, kernel, stride in ((32, 8, 4), (64, 4, 2), (64, 3, 1)):
+    x = jax.nn.relu(hk.Conv2D(channels, kernel, stride, padding='VALID')(x))
+  return jax.nn.relu(hk.Linear(512)(hk.Flatten()(x)))
+
+
 class _Network(networks.R2D2AtariNetwork):
-  """dm-acme's network with our torso."""
+  """dm-acme's network with `_torso`."""
 
   def __init__(self, num_actions: int):
     super().__init__(num_actions)
-    torso = functools.partial(
-      networks_lib.torso, kind='nature', output_size=512
-    )
-    self._embed = embedding.OAREmbedding(torso, num_actions)
+    self._embed = embedding.OAREmbedding(_torso, num_actions)
 
 
 def make_networks(
   batch_size: int, spec: specs.EnvironmentSpec
 ) -> r2d2.R2D2Networks:
-  """Makes networks like `r2d2.make_atari_networks`, with our torso."""
+  """Makes networks like `r2d2.make_atari_networks`, with `_torso`."""
   num_actions = spec.actions.num_values
   return r2d2.make_networks(
     env_spec=spec,

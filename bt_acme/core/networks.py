@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from bt_acme import config as config_lib
-from bt_acme.core import lstm, small_convolutions, types, value_rescaling
+from bt_acme.core import convolutions, lstm, types, value_rescaling
 
 # Channels, kernel and stride of each VALID convolution.
 _CONVOLUTIONS = {
@@ -98,10 +98,8 @@ def torso(
   ):
     x = observation.astype(dtype) / jnp.asarray(_SCALES[kind], dtype)
     for channels, kernel, stride in _CONVOLUTIONS[kind]:
-      if kind == 'small':
-        x = small_convolutions.conv2d(x, channels, kernel, stride)
-      else:
-        x = hk.Conv2D(channels, kernel, stride, padding='VALID')(x)
+      small = kind == 'small'
+      x = convolutions.conv2d(x, channels, kernel, stride, small=small)
       x = jax.nn.relu(x)
     x = hk.Linear(output_size)(hk.Flatten()(x))
   return (jax.nn.relu(x) if activate else x).astype(jnp.float32)

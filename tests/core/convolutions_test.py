@@ -1,0 +1,93 @@
+"""Tests convolutions against Haiku's values and gradients."""
+
+import chex
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bt_acme.core import convolutions
+
+
+def _ours(kernel, stride, small):
+  return hk.without_apply_rng(
+    hk.transform(
+      lambda x: convolutions.conv2d(x, 4, kernel, stride, small=small)
+    )
+  )
+
+
+@pytest.mark.parametrize(
+  'shape, kernel, stride, small',
+  [
+    ((5, 7, 7, 3), 2, 1, True),
+    ((5, 7, 7, 3), 2, 2, True),
+    ((4, 3, 8, 5), 3, 2, True),
+    ((2, 3, 3, 1), 3, 1, True),
+    ((3, 6, 4, 2), 1, 3, True),
+    ((24, 12, 12, 3), 8, 4, False),  # Several iterations of several images.
+    ((11, 20, 12, 2), 4, 2, False),  # Iterations of a single image.
+    ((6, 11, 13, 2), 4, 2, False),  # A row and a column are not read.
+    ((9, 9, 7, 4), 3, 1, False),
+    ((1, 4, 4, 1), 4, 4, False),  # A single position.
+  ],
+)
+def test_equals_haikus_convolution(shape, kernel, stride, small):
+  ours = _ours(kernel, stride, small)
+  haikus = hk.without_apply_rng(
+    hk.transform(lambda x: hk.Conv2D(4, kernel, stride, padding='VALID')(x))
+  )
+  x = jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float32)
+  params = ours.init(jax.random.key(1), x)
+
+  chex.assert_trees_all_equal(params, haikus.init(jax.random.key(1), x))
+
+  def value(network):
+    return lambda params, x: jnp.sum(jnp.sin(network.apply(params, x)))
+
+  np.testing.assert_allclose(
+    ours.apply(params, x), haikus.apply(params, x), rtol=1e-5, atol=1e-6
+  )
+  chex.assert_trees_all_close(
+    jax.grad(value(ours), argnums=(0, 1))(params, x),
+    jax.grad(value(haikus), argnums=(0, 1))(params, x),
+    rtol=1e-5,
+    atol=1e-5,
+  )
+
+
+def test_output_of_large_images_is_haikus_to_the_bit():
+  haikus = hk.without_apply_rng(
+    hk.transform(lambda x: hk.Conv2D(4, 8, 4, padding='VALID')(x))
+  )
+  x = jnp.asarray(np.random.default_rng(0).normal(size=(3, 20, 20, 4)))
+  params = haikus.init(jax.random.key(1), x)
+
+  np.testing.assert_array_equal(
+    _ours(8, 4, False).apply(params, x), haikus.apply(params, x)
+  )
+
+
+@pytest.mark.parametrize('small', [True, False])
+def test_gradient_in_bfloat16(small):
+  network = _ours(2, 1, small)
+  x = jnp.ones((2, 7, 7, 3), jnp.bfloat16)
+  params = network.init(jax.random.key(0), x)
+
+  gradient = jax.grad(lambda p: network.apply(p, x).sum())(params)
+
+  assert gradient['conv2_d']['w'].dtype == jnp.bfloat16
+  np.testing.assert_array_equal(gradient['conv2_d']['w'], 2 * 6 * 6)
+  np.testing.assert_array_equal(gradient['conv2_d']['b'], 2 * 6 * 6)
+
+
+def test_a_sum_over_many_images_in_bfloat16_is_computed_in_float32():
+  network = _ours(2, 2, False)
+  x = jnp.ones((800, 2, 2, 1), jnp.bfloat16)
+  params = network.init(jax.random.key(0), x)
+
+  gradient = jax.grad(lambda p: network.apply(p, x).sum())(params)
+
+  # In bfloat16, a sum of ones with more than 8 bits would stay at 256.
+  np.testing.assert_array_equal(gradient['conv2_d']['w'], 800)
