@@ -7,6 +7,7 @@ import math
 from typing import Any, Iterator, Tuple
 
 import jax
+from jax.interpreters import partial_eval
 
 
 def equations(jaxpr: Any, times: int = 1) -> Iterator[Tuple[Any, int]]:
@@ -38,7 +39,12 @@ def equations(jaxpr: Any, times: int = 1) -> Iterator[Tuple[Any, int]]:
 
 
 def flops(jaxpr: Any) -> int:
-  """Returns the flops of products and convolutions, including additions."""
+  """Returns the flops of products and convolutions, including additions.
+
+  Equations whose results are not used do not count, as compilers remove them.
+  """
+  used = [True] * len(jaxpr.outvars)
+  jaxpr, _ = partial_eval.dce_jaxpr(jaxpr, used)
   return sum(times * _flops(eqn) for eqn, times in equations(jaxpr))
 
 

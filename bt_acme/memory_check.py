@@ -13,6 +13,7 @@ import numpy as np
 from bt_acme import assembly, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import grouped_core
+from bt_acme.config import placement as placement_lib
 from bt_acme.config import run as run_config
 from bt_acme.core import learner_core
 from bt_acme.core.intrinsic import rewards
@@ -51,8 +52,8 @@ def estimate(
 ) -> list[MemoryRequirement]:
   """Lists the memory requirements of a run on this machine.
 
-  For a run that spans machines, these are only the nodes that do not act, which
-  run on this machine unless the placement says otherwise.
+  For a run that spans machines, these are only the nodes that do not act and
+  that the placement leaves on this machine.
 
   Args:
     run: the run.
@@ -81,10 +82,16 @@ def estimate(
       f'evaluation_episodes={run.evaluation_episodes}',
     ),
   ]
-  others = [_learner(agent), _batches(agent), _replay(agent)]
+  others = {
+    'learner': [_learner(agent), _batches(agent)],
+    'replay': [_replay(agent)],
+  }
   if run.inference == 'server' and not has_accelerator:
-    others += estimate_server(run, agent, has_rewards=False)
-  return others if run.spans_machines else acting + others
+    others['inference'] = estimate_server(run, agent, has_rewards=False)
+  placed = placement_lib.parse(run.placement)
+  here = [label for label in others if placed[label]['here']]
+  needs = [need for label in here for need in others[label]]
+  return needs if run.spans_machines else acting + needs
 
 
 def estimate_evaluation(

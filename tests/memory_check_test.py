@@ -290,6 +290,13 @@ def test_memories_are_counted_where_they_are():
   here = total(estimate(dataclasses.replace(run, **cluster), agent))
   away = total(estimate(dataclasses.replace(local, **cluster), agent))
   assert here == away + total(server)
+  # A placement may move nodes to other machines.
+  cluster['placement'] = 'inference:num_gpus=1'
+  assert total(estimate(dataclasses.replace(run, **cluster), agent)) == away
+  cluster['placement'] = ';'.join(
+    f'{label}:num_gpus=1' for label in ('learner', 'replay', 'inference')
+  )
+  assert not estimate(dataclasses.replace(run, **cluster), agent)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ of the smaller kernel, then gives both gradients in one product each.
 """
 
 import functools
-from typing import Any, Tuple
+from typing import Any, Callable, Tuple
 
 import haiku as hk
 import jax
@@ -98,8 +98,11 @@ _convolve.defvjp(_forward, _backward)
 def _gradients_by_xla(
   stride: int, x: jax.Array, w: jax.Array, gradient: jax.Array
 ) -> Tuple[jax.Array, jax.Array]:
-  _, vjp = jax.vjp(functools.partial(_by_xla, stride), x, w)
-  d_x, d_w = vjp(gradient)
+  def transposed(function: Callable[..., jax.Array], like: jax.Array) -> Any:
+    return jax.linear_transpose(function, like)(gradient)[0]
+
+  d_x = transposed(lambda x: _by_xla(stride, x, w), x)
+  d_w = transposed(lambda w: _by_xla(stride, x, w), w)
   return d_x, d_w
 
 
