@@ -52,8 +52,8 @@ def estimate(
 ) -> list[MemoryRequirement]:
   """Lists the memory requirements of a run on this machine.
 
-  For a run that spans machines, these are only the nodes that do not act and
-  that the placement leaves on this machine.
+  For a run that spans machines, these are only nodes that do not act and whose
+  machine the placement does not choose.
 
   Args:
     run: the run.

@@ -23,7 +23,7 @@ AT_MOST = {
   'lines of code in benchmarks': 2_650,
   'classes': 296,
   'public class names that several classes have': 2,
-  'lines of tests': 37_000,
+  'lines of tests': 37_050,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

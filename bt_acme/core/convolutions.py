@@ -29,7 +29,8 @@ def conv2d(
   """Convolves [N, H, W, C] to [N, H', W', channels], for `hk.transform`.
 
   Parameters, outputs and gradients equal those of `hk.Conv2D` with VALID
-  padding.
+  padding. Only reverse-mode differentiation is supported. If the images are
+  split over several CPU devices, each device computes all of their gradients.
 
   Args:
     x: images.

@@ -84,10 +84,57 @@ def test_gradient_in_bfloat16(small):
 
 def test_a_sum_over_many_images_in_bfloat16_is_computed_in_float32():
   network = _ours(2, 2, False)
-  x = jnp.ones((800, 2, 2, 1), jnp.bfloat16)
+  x = jnp.ones((4096, 2, 2, 1), jnp.bfloat16)
   params = network.init(jax.random.key(0), x)
 
   gradient = jax.grad(lambda p: network.apply(p, x).sum())(params)
 
-  # In bfloat16, a sum of ones with more than 8 bits would stay at 256.
-  np.testing.assert_array_equal(gradient['conv2_d']['w'], 800)
+  # In bfloat16, a sum in steps of 8 would stay at 2048.
+  np.testing.assert_array_equal(gradient['conv2_d']['w'], 4096)
+
+
+def test_gradients_for_cpus_equal_those_for_accelerators():
+  x, w, gradient = (
+    jnp.asarray(np.random.default_rng(i).normal(size=shape), jnp.float32)
+    for i, shape in enumerate([(6, 20, 22, 3), (8, 8, 3, 5), (6, 4, 4, 5)])
+  )
+
+  chex.assert_trees_all_close(
+    convolutions._gradients_on_cpu(4, x, w, gradient),
+    convolutions._gradients_by_xla(4, x, w, gradient),
+    rtol=1e-5,
+    atol=1e-5,
+  )
+
+
+def test_layers_equal_haikus():
+  layers = ((6, 8, 4), (5, 4, 2), (4, 3, 1))
+
+  def stack(convolve):
+    def network(x):
+      for layer in layers:
+        x = jax.nn.relu(convolve(x, *layer))
+      return x
+
+    return hk.without_apply_rng(hk.transform(network))
+
+  ours = stack(convolutions.conv2d)
+  haikus = stack(lambda x, *layer: hk.Conv2D(*layer, padding='VALID')(x))
+  x = jnp.asarray(np.random.default_rng(0).normal(size=(3, 44, 36, 2)))
+  params = ours.init(jax.random.key(1), x)
+
+  chex.assert_trees_all_equal(params, haikus.init(jax.random.key(1), x))
+  # Environments have parameters of their own.
+  each = jax.tree.map(lambda leaf: jnp.stack([leaf, 2 * leaf]), params)
+  np.testing.assert_allclose(
+    jax.vmap(ours.apply)(each, jnp.stack([x, x])),
+    jax.vmap(haikus.apply)(each, jnp.stack([x, x])),
+    rtol=1e-5,
+    atol=1e-6,
+  )
+
+  def loss(params, network):
+    return jnp.sum(network.apply(params, x) ** 2)
+
+  gradients = [jax.grad(loss)(params, network) for network in (ours, haikus)]
+  chex.assert_trees_all_close(*gradients, rtol=1e-4, atol=1e-5)
