@@ -3,12 +3,11 @@
 Small images with small kernels: in the forward pass, a product of patches takes
 40% of the time of XLA's convolution. Its gradient would not be faster.
 
-Other images: XLA takes longer for the gradients than for as much arithmetic
-elsewhere, because it inserts zeros between the rows and columns of the output's
-gradient if the stride is not 1, and because its arrays exceed the caches. Here,
-a few images at a time, blocks of `stride` x `stride` pixels become channels, so
-that the stride becomes 1. The output's gradient, shifted once for each position
-of the smaller kernel, then gives both gradients in one product each.
+Other images: XLA's gradients reach about half the speed of its forward pass,
+and less with newer versions of JAX (benchmarks/README.md). Here, a few images
+at a time, blocks of `stride` x `stride` pixels become channels, so that the
+stride becomes 1. The output's gradient, shifted once for each position of the
+smaller kernel, then gives both gradients in one product each.
 """
 
 import functools
@@ -19,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-# Images per iteration of the gradient: more do not fit into a core's caches.
+# Images per iteration of the gradient; with 41, it takes a third longer.
 _CPU_IMAGES = 8
 
 
