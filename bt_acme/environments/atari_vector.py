@@ -14,7 +14,6 @@ from gymnasium.vector import AutoresetMode
 from bt_acme.environments import vector
 
 _NUM_ACTIONS = 18
-_SIDE = 84  # Height and width of an observation in pixels.
 # Markers in the records: a reset, and a step before the first recorded reset.
 _RESET, _BEFORE = 255, 254
 # A game with this many recorded steps gets a new seed at its next episode, and
@@ -30,6 +29,7 @@ class AtariVector(vector.VectorEnvironment):
     game: str,
     seeds: Sequence[int],
     *,
+    pixels: int = 84,
     stack: int = 4,
     max_noops: int = 30,
     max_frames: int = 108_000,
@@ -40,6 +40,7 @@ class AtariVector(vector.VectorEnvironment):
     Args:
       game: one of `atari.ATARI_57`.
       seeds: one seed per instance.
+      pixels: the height and width of an observation.
       stack: the number of frames in an observation, the newest last.
       max_noops: the maximum number of no-op frames at the start of an episode;
         the minimum is 0.
@@ -63,8 +64,8 @@ class AtariVector(vector.VectorEnvironment):
       frameskip=4,
       maxpool=True,
       grayscale=True,
-      img_height=_SIDE,
-      img_width=_SIDE,
+      img_height=pixels,
+      img_width=pixels,
       episodic_life=False,
       autoreset_mode=AutoresetMode.NEXT_STEP,
     )

@@ -82,12 +82,15 @@ def no_value(text: str) -> None:
   del text
 
 
-def parse(name: str, modifiers: Sequence[Modifier]) -> Dict[str, Any]:
+def parse(
+  name: str, modifiers: Sequence[Modifier], *, base: Optional[str] = None
+) -> Dict[str, Any]:
   """Parses the modifiers of a name.
 
   Args:
     name: a name with a known base name, with or without modifiers.
     modifiers: all modifiers of this environment, in their fixed order.
+    base: the base name; None if it is the text before the first colon.
 
   Returns:
     The value of each modifier in the name, by its word.
@@ -97,7 +100,8 @@ def parse(name: str, modifiers: Sequence[Modifier]) -> Dict[str, Any]:
       value. The error suggests the nearest valid name.
   """
   known = {modifier.word: modifier for modifier in modifiers}
-  _, *written = name.split(':')
+  base = name.partition(':')[0] if base is None else base
+  written = name[len(base) + 1 :].split(':') if name != base else []
   words = [w.partition('=')[0] for w in written]
   values = {
     word: known[word].value(w)
@@ -109,7 +113,7 @@ def parse(name: str, modifiers: Sequence[Modifier]) -> Dict[str, Any]:
     raise ValueError(
       unknown(
         name,
-        [_repaired(name, known)],
+        [_repaired(base, written, known)],
         'The modifiers, in this order, are '
         + ', '.join(f"':{modifier.example}'" for modifier in modifiers)
         + '.',
@@ -118,9 +122,10 @@ def parse(name: str, modifiers: Sequence[Modifier]) -> Dict[str, Any]:
   return values
 
 
-def _repaired(name: str, known: Dict[str, Modifier]) -> str:
+def _repaired(
+  base: str, written: Sequence[str], known: Dict[str, Modifier]
+) -> str:
   """Replaces each modifier of a name with the nearest valid one, in order."""
-  base, *written = name.split(':')
   kept: Dict[str, str] = {}
   for w in written:
     word = w.partition('=')[0]
