@@ -65,10 +65,9 @@ def find(name: str) -> Optional[naming.Maker]:
   Raises:
     ValueError: if a modifier of the name is invalid.
   """
-  known = [n for n in names() if name == n or name.startswith(n + ':')]
-  if not known:
+  base = name.partition(':pixels')[0]
+  if base not in names():
     return None
-  base = max(known, key=len)
   options = naming.parse(name, _MODIFIERS, base=base)
   if base in tasks.TASKS:
     task = tasks.TASKS[base]

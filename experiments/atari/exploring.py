@@ -2,8 +2,11 @@
 
 import dataclasses
 
+import numpy as np
+
 from bt_acme import behaviors
 from bt_acme.config import checks
+from bt_acme.core import epsilon
 from bt_acme.evaluation import tables
 from experiments import launching
 from experiments.atari import montezuma, room_map, runs
@@ -15,7 +18,8 @@ class ExploreConfig(runs.TrainConfig):
   """Settings of exploration with NGU.
 
   Attributes:
-    game: Name of the game. Must be montezuma_revenge.
+    game: Name of the game. Must be montezuma_revenge, which may be followed by
+      the size of its frames, such as `:pixels=42`.
     max_actor_steps: Budget of pre-training in actor steps of 4 frames each.
     episodes: Number of games that each policy plays in parallel.
     episode_steps: Number of actor steps that each policy plays in each of these
@@ -35,7 +39,7 @@ class ExploreConfig(runs.TrainConfig):
   def __post_init__(self) -> None:
     super().__post_init__()
     checks.require(
-      self.game == montezuma.GAME,
+      self.game.partition(':')[0] == montezuma.GAME,
       f'game={self.game!r} has no map of its rooms. Use {montezuma.GAME!r}.',
     )
 
@@ -67,14 +71,23 @@ def _show(config: ExploreConfig, behavior: behaviors.Exported) -> None:
     f'{config.episodes} x {config.episode_steps:,} actor steps each',
     flush=True,
   )
+  acting = behavior.agent.config.acting
+  epsilons = {
+    'random': np.ones(config.episodes),
+    'behavior': np.full(config.episodes, acting.evaluation_epsilon),
+    'behavior, with the epsilons of its training': epsilon.ladder(
+      config.episodes, base=acting.epsilon_base, alpha=acting.epsilon_alpha
+    ),
+  }
   visits = {
     label: visits_lib.play(
-      visits_lib.player(behavior, config.episodes, config.seed, **epsilon),
+      visits_lib.player(behavior, rates, config.seed),
+      env=config.game,
       num_games=config.episodes,
       actor_steps=config.episode_steps,
       seed=config.seed,
     )
-    for label, epsilon in (('random', {'epsilon': 1.0}), ('behavior', {}))
+    for label, rates in epsilons.items()
   }
   path = config.folder / 'rooms.png'
   room_map.draw(str(path), visits)
@@ -84,9 +97,15 @@ def _show(config: ExploreConfig, behavior: behaviors.Exported) -> None:
 def table(visits: dict[str, visits_lib.Visits]) -> str:
   """Compares the visits of the policies in a table."""
   return tables.table(
-    ('policy', 'games', 'actor steps', 'rooms', 'positions'),
+    (
+      *('policy', 'games', 'actor steps', 'rooms', 'positions'),
+      'positions in a game',
+    ),
     [
-      (label, v.games, f'{v.actor_steps:,}', v.rooms, v.positions)
+      (
+        *(label, len(v.visited), f'{v.actor_steps:,}', v.rooms, v.positions),
+        f'{v.positions_per_game:.1f}',
+      )
       for label, v in visits.items()
     ],
   )

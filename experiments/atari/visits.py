@@ -2,7 +2,7 @@
 
 import collections
 import dataclasses
-from typing import Any, Counter
+from typing import Any, Counter, Sequence
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from bt_acme.environments import vector
 from experiments.atari import montezuma
 
 _FIRST_ENVIRONMENT = 1_000_000  # Offset that separates the seeds from training.
-_EPSILON = 0.01  # Rate of random actions of a behavior.
 
 
 @dataclasses.dataclass
@@ -21,13 +20,15 @@ class Visits:
 
   Attributes:
     actor_steps: the number of actions taken.
-    games: the number of games started.
+    visited: the distinct positions of each game that was started.
     counts: the number of actions taken at each position.
     pictures: the latest image of each visited room, uint8 RGB.
   """
 
   actor_steps: int = 0
-  games: int = 0
+  visited: list[set[montezuma.Position]] = dataclasses.field(
+    default_factory=list
+  )
   counts: Counter[montezuma.Position] = dataclasses.field(
     default_factory=collections.Counter
   )
@@ -40,36 +41,44 @@ class Visits:
 
   @property
   def positions(self) -> int:
-    """The number of distinct positions."""
+    """The number of distinct positions in all games together."""
     return len(self.counts)
 
-  def add(self, environment: Any) -> None:
-    """Records the state of an environment in which an action is taken."""
+  @property
+  def positions_per_game(self) -> float:
+    """The mean number of distinct positions in a game."""
+    return float(np.mean([len(positions) for positions in self.visited]))
+
+  def add(self, environment: Any, visited: set[montezuma.Position]) -> None:
+    """Records the state of an environment in which an action is taken.
+
+    Args:
+      environment: the game.
+      visited: the positions of this game so far, to which its own is added.
+    """
     position = montezuma.position(environment.ram())
     self.actor_steps += 1
     self.counts[position] += 1
+    visited.add(position)
     self.pictures[position.room] = montezuma.room_picture(
       environment.screen_rgb()
     )
 
 
 def player(
-  behavior: behaviors.Exported,
-  num_games: int,
-  seed: int,
-  epsilon: float = _EPSILON,
+  behavior: behaviors.Exported, epsilons: Sequence[float], seed: int
 ) -> vector_actor.VectorActor:
   """Returns a player of a behavior, which includes its intrinsic reward.
 
   Args:
     behavior: the behavior.
-    num_games: the number of games that are played in parallel.
+    epsilons: the rate of random actions in each of the games that are played in
+      parallel; 1 for a random policy.
     seed: the seed of the player.
-    epsilon: the rate of random actions; 1 for a random policy.
   """
   actor = vector_actor.VectorActor(
     behavior.agent,
-    epsilons=[epsilon] * num_games,
+    epsilons=epsilons,
     seed=seed,
     first_environment=_FIRST_ENVIRONMENT,
     evaluation=True,
@@ -80,7 +89,9 @@ def player(
   return actor
 
 
-def play(player: Any, *, num_games: int, actor_steps: int, seed: int) -> Visits:
+def play(
+  player: Any, *, env: str, num_games: int, actor_steps: int, seed: int
+) -> Visits:
   """Plays games and counts the visits of the player.
 
   A game that ends is followed by another one, so that all policies take the
@@ -88,25 +99,29 @@ def play(player: Any, *, num_games: int, actor_steps: int, seed: int) -> Visits:
 
   Args:
     player: a `VectorActor` for N games.
+    env: the name of the game, with the size of its frames.
     num_games: N, the number of games that are played in parallel.
     actor_steps: the number of actions taken in each of the N environments.
     seed: the seed of the games.
   """
   games: Any = [
     environments.make(
-      montezuma.GAME, seed=environments.seed_of(seed, _FIRST_ENVIRONMENT + i)
+      env, seed=environments.seed_of(seed, _FIRST_ENVIRONMENT + i)
     )
     for i in range(num_games)
   ]
   environment = vector.VectorEnvironment(games)
   visits = Visits()
+  visited: list[set[montezuma.Position]] = [set() for _ in games]
   left = np.full(num_games, actor_steps)
   step = environment.reset()
   while left.any():
     acting = (left > 0) & ~step.is_last
-    visits.games += int(np.sum(acting & step.is_first))
     for i in np.flatnonzero(acting):
-      visits.add(games[i])
+      if step.is_first[i]:
+        visited[i] = set()
+        visits.visited.append(visited[i])
+      visits.add(games[i], visited[i])
     left -= acting
     step = environment.step(player.select_actions(step))
     player.observe(step)

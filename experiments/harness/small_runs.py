@@ -58,6 +58,7 @@ class SmallRun:
       agent of a run of `launch/run_bt.py`.
     env: the name of the environment.
     actor_steps: the actor steps of training.
+    preset: the preset of the agent's settings.
     settings: settings by name, which override the preset.
     behavior: the pre-training run whose policy is transferred, and whose
       weights `init` loads, or the name of a behavior; a tuple of them if BT
@@ -78,6 +79,7 @@ class SmallRun:
   kind: str
   env: str
   actor_steps: int = 0
+  preset: str = PRESET
   settings: Mapping[str, Any] = dataclasses.field(
     default_factory=dict, hash=False
   )
@@ -132,7 +134,9 @@ class SmallRun:
       'actor_steps': self.actor_steps,
       'init': self.init,
       'episodes': self.episodes,
-      'configuration': _changes(self.kind, json.dumps(dict(self.settings))),
+      'configuration': _changes(
+        self.kind, self.preset, json.dumps(dict(self.settings))
+      ),
       'behavior': self._behaviors_identity(),
       **{name: value for name, value in optional.items() if value},
     }
@@ -235,11 +239,12 @@ _Learned = tuple[list[_Policy], Sequence[Row]]
 
 
 @functools.cache
-def _changes(kind: str, settings: str) -> dict[str, Any]:
+def _changes(kind: str, preset: str, settings: str) -> dict[str, Any]:
   """Returns the settings of an agent that differ from the defaults.
 
   Args:
     kind: the kind of the run.
+    preset: the name of the preset.
     settings: the settings that override the preset, as JSON.
 
   Returns:
@@ -249,8 +254,8 @@ def _changes(kind: str, settings: str) -> dict[str, Any]:
   config_class = _CONFIGS.get(kind)
   if config_class is None:
     return {}
-  preset = presets.get(PRESET, config_class)
-  config = names.build(config_class, {**preset, **json.loads(settings)})
+  values = {**presets.get(preset, config_class), **json.loads(settings)}
+  config = names.build(config_class, values)
   default = config_lib.to_dict(config_class())
   return {
     f'{group}.{name}': value
@@ -340,7 +345,7 @@ def _train(
       **run.settings,
       'max_actor_steps': run.actor_steps,
       'seed': run.seed,
-      'preset': PRESET,
+      'preset': run.preset,
       'num_environments': _NUM_ENVIRONMENTS,
       'num_evaluators': 0,
       'workdir': workdir,

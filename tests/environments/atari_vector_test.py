@@ -10,9 +10,10 @@ GAMES = ('breakout', 'montezuma_revenge', 'ms_pacman')
 
 
 @pytest.mark.parametrize('game', GAMES)
-@pytest.mark.parametrize('stack', [4, 1])
-def test_episodes_equal_those_of_the_python_environment(game, stack):
-  settings = {'max_noops': 0, 'max_frames': 1_200, 'stack': stack}
+@pytest.mark.parametrize('stack, pixels', [(4, 84), (1, 84), (4, 42)])
+def test_episodes_equal_those_of_the_python_environment(game, stack, pixels):
+  settings = {'max_noops': 0, 'max_frames': 1_200}
+  settings.update(stack=stack, pixels=pixels)
   games = atari_vector.AtariVector(game, [0], **settings)
   expected = atari.Atari(game, seed=0, **settings)
   rng = np.random.default_rng(1)
@@ -28,6 +29,7 @@ def test_episodes_equal_those_of_the_python_environment(game, stack):
       episodes += 1  # AtariVector pools frames of the previous step here.
     else:
       np.testing.assert_array_equal(step.observation[0], timestep.observation)
+      assert timestep.observation.shape == (pixels, pixels, stack)
     action = rng.integers(18)
     timestep, step = expected.step(action), games.step([action])
   assert episodes > 1

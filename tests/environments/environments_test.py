@@ -85,6 +85,8 @@ def test_observations_are_not_modified_later(name):
     ('ms_pacman:ghost_easy', 'ms_pacman:ghosts_easy'),
     ('pong:ghosts_easy', 'ms_pacman:ghosts_easy'),
     ('adventure', 'venture'),  # A ROM, but not one of the 57 games.
+    ('pong:pixels=35', "pong:pixels=42'"),
+    ('hero:miners_easy:pixels', "hero:miners_easy:pixels=42'"),
     ('MiniGrid-DoorKey-9x9-v0', 'MiniGrid-DoorKey-8x8-v0'),
     ('MiniGrid-FourRooms-v0:fixed=one', "MiniGrid-FourRooms-v0:fixed=3'"),
     ('MiniGrid-FourRooms-v0:no_goal:fixed', 'MiniGrid-FourRooms-v0:fixed:no_'),

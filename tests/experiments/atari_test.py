@@ -205,10 +205,15 @@ class _CountingPlayer:
 
 def test_every_policy_takes_the_same_number_of_actions():
   player = _CountingPlayer()
-  visits = visits_lib.play(player, num_games=1, actor_steps=1_400, seed=0)
+  visits = visits_lib.play(
+    player, env=montezuma.GAME, num_games=1, actor_steps=1_400, seed=0
+  )
   assert visits.actor_steps == sum(visits.counts.values()) == 1_400
   assert player.results == 1_400
-  assert visits.games > 2  # Long enough for a random player to lose twice.
+  # Long enough for a random player to lose twice.
+  assert len(visits.visited) > 2
+  assert 10 < visits.positions_per_game < visits.positions
+  assert set().union(*visits.visited) == set(visits.counts)
   assert visits.rooms == 1 and visits.positions > 20
   assert visits.pictures[1].shape == (152, 160, 3)
 
