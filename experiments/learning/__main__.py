@@ -8,6 +8,7 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   margin       BT with and without a margin of the extra action.
   wide         One behavior helps in many tasks.
   bank         Five behaviors, drawn uniformly or with learned priorities.
+  atari        BT with a behavior that survives in an Atari game.
   no_harm      BT does no harm if the reward is easy to find.
   deception    BT helps although the behavior itself loses reward.
   ablation     Flights and extra action, separately and together.

@@ -16,6 +16,8 @@ _TITLES = {
   'solved': 'solved, % (95% interval)',
   'seeds': 'seeds ≥ 95%',
   'each': 'each seed, %',
+  'each_return': 'return, each seed',
+  'each_training_return': 'in training',
   'return': 'return (95% interval)',
   'cells': 'cells (95% interval)',
   'cells_25': 'at 25%',
@@ -198,11 +200,14 @@ def _row(
 
 def _cell(rows: Any, column: str) -> str:
   """Summarizes one column of a run over seeds."""
-  if column in ('seeds', 'each'):
-    solved = [row['solved'] for row in rows]
-    if column == 'each':
-      return ' '.join(f'{100 * value:.0f}' for value in solved)
-    return f'{sum(value >= _SOLVED for value in solved)} of {len(solved)}'
+  if column == 'seeds':
+    num_solved = sum(row['solved'] >= _SOLVED for row in rows)
+    return f'{num_solved} of {len(rows)}'
+  if column == 'each':
+    return ' '.join(f'{100 * row["solved"]:.0f}' for row in rows)
+  if column.startswith('each_'):
+    name = column.removeprefix('each_')
+    return ' '.join(f'{row[name]:.0f}' for row in rows if name in row)
   values = np.array([row[column] for row in rows if column in row])
   if not values.size:
     return ''
