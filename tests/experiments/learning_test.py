@@ -85,6 +85,7 @@ def test_a_result_with_other_settings_is_ignored(folder):
   assert results.of_folder([bt.with_seed(3)], folder)
   for changes in (
     {'actor_steps': 500},
+    {'preset': 'atari_small'},
     {'init': 'full'},
     {'settings': {**TINY, 'batch_size': 4}},
     {'behavior': claims.Run('NGU', 'ngu', f'{ENV}:no_goal', 900)},
@@ -115,7 +116,10 @@ def test_a_row_of_the_same_run_is_replaced(tmp_path):
 
 def test_a_table_shows_every_seed_and_missing_results():
   def row(solved):
-    return {'solved': solved, 'return': solved - 1, 'seconds': 2.0}
+    return {
+      **{'solved': solved, 'return': solved - 1, 'seconds': 2.0},
+      'training_return': 10 * solved,
+    }
 
   random, bt = ARMS
   r2d2 = claims.Run('R2D2', 'r2d2', ENV, 400, settings=TINY)
@@ -125,7 +129,9 @@ def test_a_table_shows_every_seed_and_missing_results():
     bt: row(0.96),
     bt.with_seed(1): row(1.0),
   }
-  table = dataclasses.replace(TABLE, runs=(random, r2d2, bt), seeds=(0, 1))
+  columns = (*TABLE.columns, 'each_training_return')
+  runs = (random, r2d2, bt)
+  table = dataclasses.replace(TABLE, runs=runs, columns=columns, seeds=(0, 1))
   other = dataclasses.replace(table, claim='no_harm', runs=(random,))
   *lines, _, title, _, last = report.report([table, other], found).splitlines()
   assert (title, last) == ('Tables without any results:', f'- no_harm on {ENV}')
@@ -133,7 +139,8 @@ def test_a_table_shows_every_seed_and_missing_results():
   assert f'**{ENV}**' in lines
   assert lines[-3].startswith('| random | 0 | 0 | not run | not run |')
   assert lines[-2].startswith('| R2D2 | 400 | 2 | 2 [0, 4] | 0 of 2 | 0 4 |')
-  assert '| 98 [96, 100] | 2 of 2 | 96 100 | -0.02 [-0.04, 0.00] |' in lines[-1]
+  last = '| 98 [96, 100] | 2 of 2 | 96 100 | -0.02 [-0.04, 0.00] | 10 10 |'
+  assert last in lines[-1]
 
 
 @pytest.fixture(name='three_tasks')
