@@ -7,20 +7,7 @@ alternates with the environments of a run in one process.
 
 import collections
 import functools
-from typing import (
-  Any,
-  Callable,
-  Deque,
-  Dict,
-  Iterable,
-  List,
-  Mapping,
-  NamedTuple,
-  Optional,
-  Sequence,
-  Tuple,
-  Union,
-)
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +21,7 @@ from bt_acme.replay import blocks, initial_priority, sampling_metrics
 
 Step = Callable[
   [learner_core.LearnerState, types.SequenceBatch, jax.Array],
-  Tuple[learner_core.LearnerState, jax.Array, types.Metrics],
+  tuple[learner_core.LearnerState, jax.Array, types.Metrics],
 ]
 
 
@@ -52,9 +39,9 @@ class LearnerStep(NamedTuple):
   keys: np.ndarray
   probabilities: np.ndarray
   priorities: Any
-  metrics: Mapping[str, Union[jax.Array, float]]
+  metrics: Mapping[str, jax.Array | float]
 
-  def row(self) -> Dict[str, float]:
+  def row(self) -> dict[str, float]:
     """Returns the metrics as floats, for a log."""
     return {name: float(value) for name, value in self.metrics.items()}
 
@@ -62,7 +49,7 @@ class LearnerStep(NamedTuple):
 @functools.lru_cache(maxsize=8)
 def _compiled(
   agent: assembly.Agent,
-) -> Tuple[learner_core.LearnerCore, data_parallel.Shardings, Step]:
+) -> tuple[learner_core.LearnerCore, data_parallel.Shardings, Step]:
   """Creates the functions once for equal agents, so that JAX compiles once."""
   core = learner_assembly.make_learner_core(agent)
   shardings = data_parallel.make_shardings(agent.config.learner)
@@ -100,7 +87,7 @@ class Learner:
     self,
     agent: assembly.Agent,
     random_key: jax.Array,
-    initial_params: Optional[types.Params] = None,
+    initial_params: types.Params | None = None,
   ):
     """Initializes the state of the learner.
 
@@ -117,7 +104,7 @@ class Learner:
     self._state = jax.device_put(
       core.init(random_key, initial_params), self._shardings.state
     )
-    self._pending: Deque[LearnerStep] = collections.deque()
+    self._pending: collections.deque[LearnerStep] = collections.deque()
     self._statistics = statistics_store.make_store(agent)
     self._scores = flight_priorities.ScoreStore(agent)
     self.largest_priority = initial_priority.LargestPriority()
@@ -127,7 +114,7 @@ class Learner:
     self.num_finished = 0
 
   @property
-  def pending(self) -> List[LearnerStep]:
+  def pending(self) -> list[LearnerStep]:
     """The steps that were started but not finished, oldest first."""
     return list(self._pending)
 
@@ -213,7 +200,7 @@ class Learner:
     )
     return variables
 
-  def get_variables(self, names: Sequence[str]) -> List[types.Params]:
+  def get_variables(self, names: Sequence[str]) -> list[types.Params]:
     """Returns `variables` by their names, `agent` and `intrinsic`."""
     variables = self.variables
     return [getattr(variables, name) for name in names]
@@ -224,11 +211,11 @@ class Learner:
 
   def get_statistics(
     self, first_environment: int, num_environments: int
-  ) -> Optional[Any]:
+  ) -> Any | None:
     """Returns running statistics; see `StatisticsStore.get`."""
     return self._statistics.get(first_environment, num_environments)
 
-  def merged_statistics(self) -> Optional[Any]:
+  def merged_statistics(self) -> Any | None:
     """Returns the merged statistics of all environments, or None."""
     return self._statistics.merged()
 
@@ -270,15 +257,15 @@ class Learner:
     # A view would change when the next step donates its buffer.
     return jax.tree.map(np.array, jax.device_get(self.template))
 
-  def key(self) -> List[int]:
+  def key(self) -> list[int]:
     """Returns the random key of the state as a list of integers."""
-    data: List[int] = np.asarray(jax.random.key_data(self._state.key)).tolist()
+    data: list[int] = np.asarray(jax.random.key_data(self._state.key)).tolist()
     return data
 
   def restore_arrays(
     self,
     arrays: learner_core.LearnerState,
-    key: Optional[Sequence[int]],
+    key: Sequence[int] | None,
   ) -> None:
     """Restores saved arrays and drops pending steps.
 

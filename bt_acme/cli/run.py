@@ -6,14 +6,7 @@
 import os
 import shutil
 import sys
-from typing import (
-  Any,
-  Callable,
-  Dict,
-  Mapping,
-  Optional,
-  Sequence,
-)
+from typing import Any, Callable, Mapping, Sequence
 
 from bt_acme import assembly, compilation_cache, files
 from bt_acme import config as config_lib
@@ -56,8 +49,8 @@ def launch(
   agent: assembly.Agent,
   *,
   initial_params: Any = None,
-  identity: Optional[Mapping[str, Any]] = None,
-  make_display: Optional[coordinator.MakeDisplay] = None,
+  identity: Mapping[str, Any] | None = None,
+  make_display: coordinator.MakeDisplay | None = None,
   callbacks: Sequence[in_process.Callback] = (),
 ) -> int:
   """Starts or resumes a run and waits until it ends.
@@ -132,7 +125,7 @@ def run_session(
   identity: Mapping[str, Any],
   prepare: Callable[[bool], None],
   start: Callable[[Callable[[], None]], int],
-) -> Optional[int]:
+) -> int | None:
   """Claims the workdir of a run, and runs and records one session.
 
   Args:
@@ -233,7 +226,7 @@ def _run_in_process(
   run: run_config.RunConfig,
   agent: assembly.Agent,
   initial_params: Any,
-  make_display: Optional[coordinator.MakeDisplay],
+  make_display: coordinator.MakeDisplay | None,
   callbacks: Sequence[in_process.Callback],
 ) -> int:
   """Runs all nodes in this thread, and returns the exit code."""
@@ -307,7 +300,7 @@ def _launch_nodes(
   )
 
 
-def _engine_options(run: run_config.RunConfig) -> Dict[str, Any]:
+def _engine_options(run: run_config.RunConfig) -> dict[str, Any]:
   """Returns the options of the run's engine."""
   if run.lp_launch_type == 'local_mp':
     return {'open_ports': run.open_ports}

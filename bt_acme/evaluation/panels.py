@@ -7,16 +7,7 @@ be redrawn. pyplot is not used, because users choose its backend.
 import itertools
 import math
 import textwrap
-from typing import (
-  Any,
-  Dict,
-  List,
-  Mapping,
-  NamedTuple,
-  Optional,
-  Sequence,
-  Tuple,
-)
+from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
 from matplotlib import ticker
@@ -48,8 +39,8 @@ class Line(NamedTuple):
   label: str
   frames: np.ndarray
   values: np.ndarray
-  low: Optional[np.ndarray] = None
-  high: Optional[np.ndarray] = None
+  low: np.ndarray | None = None
+  high: np.ndarray | None = None
 
 
 class Level(NamedTuple):
@@ -64,8 +55,8 @@ class Panel(NamedTuple):
 
   title: str
   ylabel: str
-  lines: Tuple[Line, ...]
-  levels: Tuple[Level, ...] = ()
+  lines: tuple[Line, ...]
+  levels: tuple[Level, ...] = ()
 
 
 class _Style(NamedTuple):
@@ -146,7 +137,7 @@ def draw(
 
 def points(panels: Sequence[Panel]) -> str:
   """Returns all points of the panels as CSV; levels have no frames."""
-  rows: List[Tuple[Any, ...]] = []
+  rows: list[tuple[Any, ...]] = []
   for panel in panels:
     for line in panel.lines:
       columns = (line.frames, line.values, *_band(line))
@@ -169,7 +160,7 @@ def with_unit(value: float) -> str:
   return f'{value:.6g}'
 
 
-def _colors(panels: Sequence[Panel]) -> Dict[str, str]:
+def _colors(panels: Sequence[Panel]) -> dict[str, str]:
   """Assigns a color to each label: lines first, in the order of the legend."""
   labels = [line.label for panel in panels for line in panel.lines]
   labels += [level.label for panel in panels for level in panel.levels]
@@ -244,7 +235,7 @@ def _few_ticks() -> ticker.Locator:
 def _label(figure: plots.Picture, caption: str, style: _Style) -> None:
   """Adds a legend for all panels, and the caption."""
   width = figure.get_figwidth()
-  handles: Dict[str, Any] = {}
+  handles: dict[str, Any] = {}
   for axes in figure.axes:
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
       handles.setdefault(label, handle)
@@ -273,7 +264,7 @@ def _label(figure: plots.Picture, caption: str, style: _Style) -> None:
     )
 
 
-def _band(line: Line) -> Tuple[np.ndarray, np.ndarray]:
+def _band(line: Line) -> tuple[np.ndarray, np.ndarray]:
   """Returns the lower and upper end of a band; NaN if there is none."""
   none = np.full(len(line.values), np.nan)
   return (

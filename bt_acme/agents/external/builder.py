@@ -7,16 +7,7 @@ learner changes. For extra actions, the agent gets a spec with an additional
 action for each behavior (`WrappedBuilder.agent_spec`).
 """
 
-from typing import (
-  Any,
-  Callable,
-  Iterator,
-  List,
-  NamedTuple,
-  Optional,
-  Sequence,
-  Union,
-)
+from typing import Any, Callable, Iterator, NamedTuple, Sequence, Union
 
 import acme
 import jax
@@ -164,7 +155,7 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
 
   def make_replay_tables(
     self, environment_spec: specs.EnvironmentSpec
-  ) -> List[reverb.Table]:
+  ) -> list[reverb.Table]:
     """Returns the replay tables of the wrapped builder for `agent_spec`."""
     del environment_spec
     return self._builder.make_replay_tables(self.agent_spec)
@@ -175,7 +166,7 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
     """Returns the dataset of the wrapped builder."""
     return self._builder.make_dataset_iterator(replay_client)
 
-  def make_adder(self, replay_client: reverb.Client) -> Optional[adders.Adder]:
+  def make_adder(self, replay_client: reverb.Client) -> adders.Adder | None:
     """Returns the adder of the wrapped builder."""
     return self._builder.make_adder(replay_client)
 
@@ -183,8 +174,8 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
     self,
     random_key: jax.Array,
     policy_network: Any,
-    adder: Optional[adders.Adder] = None,
-    variable_source: Optional[acme.VariableSource] = None,
+    adder: adders.Adder | None = None,
+    variable_source: acme.VariableSource | None = None,
   ) -> actor_lib.BTActor:
     """Returns the actor of the wrapped builder with behavior transfer.
 
@@ -212,8 +203,8 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
     random_key: jax.Array,
     networks: Any,
     dataset: Iterator[Any],
-    replay_client: Optional[reverb.Client] = None,
-    counter: Optional[counting.Counter] = None,
+    replay_client: reverb.Client | None = None,
+    counter: counting.Counter | None = None,
   ) -> acme.Learner:
     """Returns the learner of the wrapped builder.
 
