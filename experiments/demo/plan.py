@@ -149,7 +149,7 @@ class Plan:
       'r2d2',
       task,
       self.task_steps,
-      self._own_settings(config_lib.R2D2Config),
+      settings=self._own_settings(config_lib.R2D2Config),
       episodes=self.episodes,
     )
     return dataclasses.replace(r2d2, **changes[algorithm], seed=seed)
@@ -173,7 +173,7 @@ class Plan:
       'ngu',
       self.pretraining_env,
       self.pretraining_steps,
-      self._own_settings(config_lib.NGUConfig),
+      settings=self._own_settings(config_lib.NGUConfig),
       episodes=0,
     )
 
