@@ -27,39 +27,36 @@ import os
 import pathlib
 import time
 
-from absl import flags as absl_flags
-
 from bt_acme import environments
-from bt_acme.cli import flags
-from experiments import arguments, launching
+from experiments import arguments, command_line, launching
 from experiments.demo import plan as plan_lib
 from experiments.demo import report
 from experiments.harness import progress, small_runs
 
-FLAGS = absl_flags.FLAGS
-absl_flags.DEFINE_list('seeds', ['0', '1', '2'], 'Seeds, separated by commas.')
-absl_flags.DEFINE_bool(
-  'full',
-  False,
-  'Whether to pre-train a behavior for each seed instead of using the one that '
-  'comes with the package, which takes additional time.',
-)
-absl_flags.DEFINE_bool(
-  'bank',
-  False,
-  'Whether to compare uniform draws from a bank of five behaviors with learned '
-  'priorities, instead of comparing R2D2 with R2D2 + BT.',
-)
-absl_flags.DEFINE_bool(
-  'finetuning',
-  False,
-  'Whether R2D2 also learns the tasks from the weights of pi_p, which takes '
-  'additional time.',
-)
-absl_flags.DEFINE_string('workdir', 'runs/demo', 'Output directory.')
-
 _INTERRUPTED = 130  # The exit code after Ctrl-C.
 _PROCESSES = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class DemoConfig:
+  """Settings of the demo.
+
+  Attributes:
+    seeds: Seeds, separated by commas.
+    full: Whether to pre-train a behavior for each seed instead of using the one
+      that comes with the package, which takes additional time.
+    bank: Whether to compare uniform draws from a bank of five behaviors with
+      learned priorities, instead of comparing R2D2 with R2D2 + BT.
+    finetuning: Whether R2D2 also learns the tasks from the weights of pi_p,
+      which takes additional time.
+    workdir: Output directory.
+  """
+
+  seeds: str = '0,1,2'
+  full: bool = False
+  bank: bool = False
+  finetuning: bool = False
+  workdir: str = 'runs/demo'
 
 
 def run(
@@ -158,24 +155,24 @@ def _print_paths(paths: dict[str, pathlib.Path]) -> None:
     print(f'{title + ":":<27}{shortest}', flush=True)
 
 
-def main(argv: list[str]) -> int:
-  del argv
-  if FLAGS.bank and (FLAGS.full or FLAGS.finetuning):
+def main(config: DemoConfig) -> int:
+  """Runs the demo that the settings select, and returns an exit code."""
+  if config.bank and (config.full or config.finetuning):
     raise ValueError(
       'bank=True excludes full and finetuning. Remove --bank, or the others.'
     )
-  chosen = plan_lib.BANK if FLAGS.bank else plan_lib.Plan()
+  chosen = plan_lib.BANK if config.bank else plan_lib.Plan()
   plan = dataclasses.replace(
-    plan_lib.FULL if FLAGS.full else chosen,
-    seeds=arguments.seeds(FLAGS.seeds),
-    finetuning=FLAGS.finetuning,
+    plan_lib.FULL if config.full else chosen,
+    seeds=arguments.seeds(config.seeds.split(',')),
+    finetuning=config.finetuning,
   )
   try:
-    return run(plan, pathlib.Path(FLAGS.workdir).absolute())
+    return run(plan, pathlib.Path(config.workdir).absolute())
   except KeyboardInterrupt:
     print('\nInterrupted. Rerun the same command to finish the remaining runs.')
     return _INTERRUPTED
 
 
 if __name__ == '__main__':
-  flags.run_main(main)
+  command_line.run('demo', DemoConfig, main)
