@@ -72,12 +72,12 @@ def _finite(priorities: Any) -> np.ndarray:
 class Learner:
   """Takes the learner steps of R2D2, NGU or BT.
 
-  The learner also stores what actors report: the running statistics of the
-  intrinsic reward (`statistics_store`) and the scores of flights
-  (`flight_priorities`). Other threads may report while a step runs, but only
-  the learner's own thread may read `variables`.
+  The learner also stores what actors report. Other threads may report while a
+  step runs, but only the learner's own thread may read `variables`.
 
   Attributes:
+    statistics: the running statistics of the intrinsic reward.
+    scores: the scores of flights.
     largest_priority: the largest priority of recent finished steps.
     sampling: the metrics of the finished steps' samples.
     num_finished: the number of finished steps.
@@ -105,8 +105,8 @@ class Learner:
       core.init(random_key, initial_params), self._shardings.state
     )
     self._pending: collections.deque[LearnerStep] = collections.deque()
-    self._statistics = statistics_store.make_store(agent)
-    self._scores = flight_priorities.ScoreStore(agent)
+    self.statistics = statistics_store.make_store(agent)
+    self.scores = flight_priorities.ScoreStore(agent)
     self.largest_priority = initial_priority.LargestPriority()
     self.sampling = sampling_metrics.SamplingMetrics(
       agent.config.replay.max_replay_size
@@ -195,33 +195,12 @@ class Learner:
   @property
   def variables(self) -> assembly.Variables:
     """Copies of the parameters, once all pending steps are computed."""
-    variables: assembly.Variables = jax.tree.map(
-      np.array, self.copy_variables()
-    )
-    return variables
+    return jax.tree.map(np.array, self.copy_variables())
 
   def get_variables(self, names: Sequence[str]) -> list[types.Params]:
     """Returns `variables` by their names, `agent` and `intrinsic`."""
     variables = self.variables
     return [getattr(variables, name) for name in names]
-
-  def put_statistics(self, first_environment: int, statistics: Any) -> None:
-    """Stores running statistics; see `StatisticsStore.put`."""
-    self._statistics.put(first_environment, statistics)
-
-  def get_statistics(
-    self, first_environment: int, num_environments: int
-  ) -> Any | None:
-    """Returns running statistics; see `StatisticsStore.get`."""
-    return self._statistics.get(first_environment, num_environments)
-
-  def merged_statistics(self) -> Any | None:
-    """Returns the merged statistics of all environments, or None."""
-    return self._statistics.merged()
-
-  def exchange_scores(self, episodes: Sequence[Any]) -> Any:
-    """Adds scored episodes and returns all scores; see `ScoreStore`."""
-    return self._scores.exchange(episodes)
 
   def save(self) -> Mapping[str, Any]:
     """Returns the state for a checkpoint; call this in the learner's thread.
@@ -235,8 +214,8 @@ class Learner:
       # The arrays include every started step, so all priorities count.
       'arrays': self.arrays(),
       'values': {
-        'statistics': self._statistics.save(),
-        'flight_scores': self._scores.save(),
+        'statistics': self.statistics.save(),
+        'flight_scores': self.scores.save(),
         'max_priority': self.final_largest_priority(),
         'learner_steps': self.learner_steps,
         'key': self.key(),
@@ -249,8 +228,8 @@ class Learner:
     self.restore_arrays(state['arrays'], values.get('key'))
     self.largest_priority.restore(values['max_priority'])
     self.num_finished = values['learner_steps']
-    self._statistics.restore(values['statistics'])
-    self._scores.restore(values.get('flight_scores', []))
+    self.statistics.restore(values['statistics'])
+    self.scores.restore(values.get('flight_scores', []))
 
   def arrays(self) -> learner_core.LearnerState:
     """Copies the state after all started steps to the host, without the key."""
@@ -259,8 +238,7 @@ class Learner:
 
   def key(self) -> list[int]:
     """Returns the random key of the state as a list of integers."""
-    data: list[int] = np.asarray(jax.random.key_data(self._state.key)).tolist()
-    return data
+    return np.asarray(jax.random.key_data(self._state.key)).tolist()
 
   def restore_arrays(
     self,

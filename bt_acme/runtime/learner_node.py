@@ -98,17 +98,17 @@ class LearnerNode(node.Node):
   ) -> Any:
     """Returns the intrinsic-reward statistics of a range of environments."""
     self._ready.wait()
-    return self._learner.get_statistics(first_environment, num_environments)
+    return self._learner.statistics.get(first_environment, num_environments)
 
   def put_statistics(self, first_environment: int, statistics: Any) -> None:
     """Stores the intrinsic-reward statistics of consecutive environments."""
     self._ready.wait()
-    self._learner.put_statistics(first_environment, statistics)
+    self._learner.statistics.put(first_environment, statistics)
 
   def exchange_scores(self, episodes: Sequence[Any]) -> Any:
     """Adds scored episodes and returns all scores; see `ScoreStore`."""
     self._ready.wait()
-    return self._learner.exchange_scores(episodes)
+    return self._learner.scores.exchange(episodes)
 
   def next_evaluation(
     self, evaluator: int
@@ -310,7 +310,7 @@ class LearnerNode(node.Node):
     self._evaluations.enqueue(
       self._actor_steps,
       lambda: self._learner.variables,
-      self._learner.merged_statistics,
+      self._learner.statistics.merged,
     )
 
   def _export(self, folder: str) -> None:
@@ -319,6 +319,6 @@ class LearnerNode(node.Node):
       folder,
       agent=self._agent,
       variables=self._learner.variables,
-      statistics=self._learner.merged_statistics(),
+      statistics=self._learner.statistics.merged(),
       actor_steps=self._actor_steps,
     )

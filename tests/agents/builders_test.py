@@ -155,7 +155,7 @@ def test_a_restored_learner_continues_as_if_uninterrupted(run):
   )
   has_statistics = run.kind == 'ngu'
   if has_statistics:
-    run.learner.put_statistics(4, statistics)
+    run.learner.statistics.put(4, statistics)
   state = run.learner.save()
   # A learner without steps has the priority 1.
   assert state['values']['max_priority'] != 1
@@ -165,12 +165,12 @@ def test_a_restored_learner_continues_as_if_uninterrupted(run):
   fresh = learner_lib.Learner(run.learner._agent, jax.random.key(7), iter(()))
   fresh.restore(state)
   assert fresh.learner_steps == int(state['arrays'].learner_steps) >= 3
-  restored = fresh.get_statistics(4, 2)
+  restored = fresh.statistics.get(4, 2)
   if has_statistics:
     chex.assert_trees_all_equal(restored, statistics)
   else:
     assert restored is None
-  assert fresh.get_statistics(0, 2) is None
+  assert fresh.statistics.get(0, 2) is None
   # Without the state of the optimizer, these steps would differ.
   chex.assert_trees_all_equal(continued(fresh, batches), expected)
   assert fresh.max_priority == run.learner.max_priority

@@ -158,7 +158,7 @@ def test_statistics_are_restored_in_groups_of_another_size(
   agent = make_agent('ngu')
   learner = make_learner(agent, iter(()))
   for first in range(0, 8, before):
-    learner.put_statistics(first, statistics_of(first, before))
+    learner.statistics.put(first, statistics_of(first, before))
   state = learner.save()
   if old_format:  # One entry per group.
     state['values']['statistics'] = {
@@ -173,13 +173,13 @@ def test_statistics_are_restored_in_groups_of_another_size(
   resumed.restore(state)
   for first in range(0, 8, after):
     chex.assert_trees_all_equal(
-      resumed.get_statistics(first, after), statistics_of(first, after)
+      resumed.statistics.get(first, after), statistics_of(first, after)
     )
   expected = statistics_of(0, 8).merged()
-  assert resumed.merged_statistics() == expected
+  assert resumed.statistics.merged() == expected
   assert statistics_store.saved(agent, state['values']) == expected
   # Two of these environments have never reported.
-  assert resumed.get_statistics(6, 4) is None
+  assert resumed.statistics.get(6, 4) is None
 
 
 def train_on_devices():

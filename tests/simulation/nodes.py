@@ -19,7 +19,7 @@ from acme.utils import counting
 
 from bt_acme import config as config_lib
 from bt_acme import files
-from bt_acme.acting import flight_priorities
+from bt_acme.acting import flight_priorities, statistics_store
 from bt_acme.config import run as run_config
 from bt_acme.runtime import (
   actor_node,
@@ -121,9 +121,8 @@ class Learner:
     )
     self._logger = logger
     self._on_step = on_step
-    scores = flight_priorities.ScoreStore(AGENT)  # type: ignore[arg-type]
-    self._scores = scores
-    self.exchange_scores = scores.exchange
+    self.scores = flight_priorities.ScoreStore(AGENT)  # type: ignore[arg-type]
+    self.statistics = statistics_store.StatisticsStore(None)  # Stays empty.
     self.learner_steps = 0
     self.replay_size = 0
 
@@ -149,26 +148,17 @@ class Learner:
   def get_variables(self, names: Any) -> List[Any]:
     return [self.variables for _ in names]
 
-  def get_statistics(self, first: int, number: int) -> None:
-    pass
-
-  def put_statistics(self, first: int, statistics: Any) -> None:
-    pass
-
-  def merged_statistics(self) -> None:
-    pass
-
   def save(self) -> Dict[str, Any]:
     values = {
       'learner_steps': self.learner_steps,
-      'flight_scores': self._scores.save(),
+      'flight_scores': self.scores.save(),
     }
     return {'arrays': self.variables, 'values': values}
 
   def restore(self, state: Mapping[str, Any]) -> None:
     self.learner_steps = int(state['arrays']['steps'][0])
     assert state['values']['learner_steps'] == self.learner_steps
-    self._scores.restore(state['values']['flight_scores'])
+    self.scores.restore(state['values']['flight_scores'])
 
 
 def export(

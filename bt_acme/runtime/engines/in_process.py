@@ -123,7 +123,7 @@ class InProcess:
     return assembly.Learned(
       self.coordinator.get_counts().get('actor_steps', 0),
       self._learner.variables,
-      self._learner.merged_statistics(),
+      self._learner.statistics.merged(),
     )
 
   def _start(self, stack: contextlib.ExitStack) -> None:
@@ -171,7 +171,6 @@ class InProcess:
   ) -> Any:
     """Makes the learner and its saver; see `learner_node.MakeLearner`."""
     del stack
-    assert context.coordinator is not None
     self._learner = in_process_learner.InProcessLearner(
       self._agent,
       run.seed,
