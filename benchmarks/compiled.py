@@ -95,13 +95,12 @@ def estimate(
 def peak_memory(compiled: Any) -> int:
   """Returns the bytes that a device needs for a `jax.stages.Compiled`."""
   memory = compiled.memory_analysis()
-  peak: int = (
+  return (
     memory.argument_size_in_bytes
     + memory.output_size_in_bytes
     - memory.alias_size_in_bytes
     + memory.temp_size_in_bytes
   )
-  return peak
 
 
 def _duration(

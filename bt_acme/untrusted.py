@@ -195,8 +195,7 @@ def _header(
 
 def _values(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
   with archive.open(info) as file:
-    array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
-    return array
+    return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def _num_bytes(shape: Any, dtype: Any) -> int:

@@ -107,10 +107,7 @@ class BatchedCore:
       params = self.arrange(variables)
       return params, self.with_embedding(params, self.init(np.zeros(num), 0, 0))
 
-    shapes: Tuple[types.Params, ActingState] = jax.eval_shape(
-      make, self._agent.variable_shapes
-    )
-    return shapes
+    return jax.eval_shape(make, self._agent.variable_shapes)
 
   def start(
     self,
@@ -192,13 +189,9 @@ def jit_functions(
 
 def stack_trees(trees: Sequence[Tree]) -> Tree:
   """Stacks the arrays of several trees along a new leading axis."""
-  stacked: Tree = jax.tree.map(lambda *x: jnp.stack(x), *trees)
-  return stacked
+  return jax.tree.map(lambda *x: jnp.stack(x), *trees)
 
 
 def repeat(tree: Tree, num: int) -> Tree:
   """Repeats each array of a tree along a new leading axis."""
-  repeated: Tree = jax.tree.map(
-    lambda x: jnp.repeat(x[None], num, axis=0), tree
-  )
-  return repeated
+  return jax.tree.map(lambda x: jnp.repeat(x[None], num, axis=0), tree)

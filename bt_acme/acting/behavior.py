@@ -283,8 +283,7 @@ def read_only(tree: Tree) -> Tree:
     viewed.flags.writeable = False
     return viewed
 
-  viewed: Tree = jax.tree.map(view, tree)
-  return viewed
+  return jax.tree.map(view, tree)
 
 
 def check_proposals(

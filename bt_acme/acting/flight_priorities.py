@@ -74,13 +74,12 @@ class FlightPriorities:
     for one in reversed(self._scores):
       if one.values.any():
         scores = one
-    result: np.ndarray = priorities.probabilities(
+    return priorities.probabilities(
       scores,
       self._weights,
       temperature=self._config.priority_temperature,
       floor=self._config.priority_floor,
     )
-    return result
 
   def row(self) -> Dict[str, float]:
     """Returns the current probabilities as columns of a log."""

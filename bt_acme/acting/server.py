@@ -103,8 +103,7 @@ class _CompiledSteps:
 
 
 def _compile(function: Any, shapes: Tuple[Any, ...]) -> Callable[..., Any]:
-  compiled: Callable[..., Any] = function.lower(*shapes).compile()
-  return compiled
+  return function.lower(*shapes).compile()
 
 
 def _shapes(tree: Any, fraction: float = 1) -> Any:
@@ -256,8 +255,7 @@ class InferenceServer:
         f'Request of group {group} failed: the inference server has stopped, '
         'or a newer request has replaced this one.'
       )
-    answer: Tuple[np.ndarray, policy_lib.Extras] = request.answer
-    return answer
+    return request.answer
 
   def serve(self, timeout_s: float) -> int:
     """Answers all pending requests in one call.

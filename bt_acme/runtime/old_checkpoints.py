@@ -127,5 +127,4 @@ def _read(path: pathlib.Path) -> dict[str, Any]:
   if header['format'] != _FORMAT:
     raise untrusted.InvalidFileError(f'is not of the format {_FORMAT!r}')
   node_states.check_versions(header['identity'])
-  state: dict[str, Any] = serialization.load(file, end)
-  return state
+  return serialization.load(file, end)

@@ -201,5 +201,4 @@ class _Decoder:
 def _scalar(dtype: str, value: Any) -> np.generic:
   if not isinstance(value, (int, float)):
     raise TypeError(f'a {type(value).__name__} is not a scalar')
-  scalar: np.generic = _DTYPES[dtype].type(value)
-  return scalar
+  return _DTYPES[dtype].type(value)

@@ -194,8 +194,7 @@ def _identity(
     },
     **extra,
   }
-  plain: dict[str, Any] = json.loads(json.dumps(identity))
-  return plain
+  return json.loads(json.dumps(identity))
 
 
 def lasting(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -162,8 +162,7 @@ def _read(path: pathlib.Path, advice: str) -> dict[str, Any]:
   end = time.monotonic() + _WRITING_SECONDS
   while True:
     try:
-      content: dict[str, Any] = json.loads(path.read_text())
-      return content
+      return json.loads(path.read_text())
     except ValueError as error:
       if time.monotonic() > end:
         raise ValueError(f'{path} is damaged. {advice}.') from error
