@@ -15,6 +15,7 @@ import numpy as np
 from bt_acme import config as config_lib
 from bt_acme import environments
 from bt_acme.acting import behavior as behavior_lib
+from bt_acme.config import names as names_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import r2d2_actor, types, weight_transfer
 from bt_acme.core.behavior_transfer import behavior_core, bt_actor, flights
@@ -238,8 +239,7 @@ class Agent:
       intrinsic = {} if self.intrinsic is None else self.intrinsic.init(key)
       return Variables(self.network.init(key), intrinsic)
 
-    shapes: Variables = jax.eval_shape(init, jax.random.key(0))
-    return shapes
+    return jax.eval_shape(init, jax.random.key(0))
 
   def actor_core(self, *, evaluation: bool = False) -> types.ActorCore:
     """Creates the actor core for one environment.
@@ -365,15 +365,11 @@ def without_behaviors(
     agent: an agent with behaviors.
     variables: its parameters.
   """
-  groups = {
-    field.name: getattr(agent.config, field.name)
-    for field in dataclasses.fields(config_lib.R2D2Config)
-  }
   params = weight_transfer.without_extra_actions(
     variables.agent, agent.spec.num_actions
   )
   return (
-    Agent(config_lib.R2D2Config(**groups), agent.spec),
+    Agent(names_lib.part(agent.config, config_lib.R2D2Config), agent.spec),
     variables._replace(agent=params),
   )
 

@@ -35,15 +35,6 @@ from bt_acme.runtime.engines import in_process
 STOPPED = 75  # EX_TEMPFAIL of sysexits.h: the same command resumes the run.
 
 
-def environment_spec(run: run_config.RunConfig) -> assembly.EnvironmentSpec:
-  """Returns the spec of the run's environment.
-
-  Raises:
-    ValueError: if the environment does not exist.
-  """
-  return assembly.spec_by_name(run.env, num_stacked=run.num_stacked)
-
-
 def launch(
   run: run_config.RunConfig,
   agent: assembly.Agent,

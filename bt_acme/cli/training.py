@@ -74,7 +74,7 @@ def _train(settings: Any) -> int:
     del recorded['behaviors']['bank']
   agent = assembly.Agent(
     names.part(settings, config_class),
-    run_cli.environment_spec(run),
+    assembly.spec_by_name(run.env, num_stacked=run.num_stacked),
     transferred,
     weights,
   )

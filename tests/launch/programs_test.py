@@ -322,9 +322,8 @@ def test_actors_share_learned_priorities(bt):
 _FAILING = """
 import sys
 
-from bt_acme import agents, behaviors
+from bt_acme import agents, assembly, behaviors
 from bt_acme import config as config_lib
-from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
 from bt_acme.runtime import program
 from bt_acme.runtime import launcher
@@ -338,7 +337,7 @@ if __name__ == '__main__':
     num_actors=1, envs_per_actor=1, num_evaluators=0)
   network = config_lib.NetworkConfig(torso_size=8, lstm_size=8, head_size=8)
   base = agents.R2D2Builder(config_lib.R2D2Config(network=network),
-    run_cli.environment_spec(run))
+    assembly.spec_by_name(run.env))
   builder = agents.BTBuilder(
     base, [behaviors.FromCallable(make_policy, name='mine')])
   sys.exit(launcher.launch(program.make_program(run, builder),
