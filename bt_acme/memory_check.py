@@ -41,7 +41,7 @@ class MemoryRequirement(NamedTuple):
   settings: str
   what: str
   num_bytes: int
-  advice: str
+  advice: str = 'Lower one of these settings.'
 
 
 def estimate(
@@ -70,7 +70,7 @@ def estimate(
     _environments(
       agent,
       run.num_environments,
-      f'num_actors={run.num_actors}, envs_per_actor={run.envs_per_actor}, '
+      f'{_settings(run, "num_actors", "envs_per_actor")}, '
       f'sequence_period={replay.sequence_period}',
       block,
       has_memories=run.inference == 'local' or not has_accelerator,
@@ -78,8 +78,7 @@ def estimate(
     _environments(
       agent,
       evaluators * run.evaluation_episodes,
-      f'num_evaluators={run.num_evaluators}, '
-      f'evaluation_episodes={run.evaluation_episodes}',
+      _settings(run, 'num_evaluators', 'evaluation_episodes'),
     ),
   ]
   others = {
@@ -139,7 +138,7 @@ def estimate_server(
   )
   # Padding uses an additional group.
   params, *states = core.shapes(run.num_environments + run.group_size)
-  settings = f'num_actors={run.num_actors}, envs_per_actor={run.envs_per_actor}'
+  settings = _settings(run, 'num_actors', 'envs_per_actor')
   if has_rewards:
     settings += _memory_settings(agent)
   return [
@@ -153,7 +152,6 @@ def estimate_server(
       _network_settings(agent),
       'the networks that act take',
       _num_bytes(params),
-      'Lower one of these settings.',
     ),
   ]
 
@@ -186,11 +184,16 @@ def check(
   )
 
 
+def _settings(group: Any, *names: str) -> str:
+  """Formats some settings of a group with their values."""
+  return ', '.join(f'{name}={getattr(group, name)!r}' for name in names)
+
+
 def _processes(run: run_config.RunConfig) -> MemoryRequirement:
   nodes = run.num_actors + run.num_evaluators
   number = 1 if run.is_in_this_process else nodes
   return MemoryRequirement(
-    f'num_actors={run.num_actors}, num_evaluators={run.num_evaluators}',
+    _settings(run, 'num_actors', 'num_evaluators'),
     f'{number:,} processes take',
     number * _PROCESS_BYTES,
     'Lower one of these settings, and raise envs_per_actor if necessary.',
@@ -225,7 +228,6 @@ def _environments(
     settings,
     f'{number:,} environments with their buffers take',
     number * num_bytes,
-    'Lower one of these settings.',
   )
 
 
@@ -240,18 +242,14 @@ def _memories(agent: assembly.Agent) -> list[config_lib.IntrinsicConfig]:
 
 def _memory_settings(agent: assembly.Agent) -> str:
   return ''.join(
-    f', memory_capacity={config.memory_capacity}, '
-    f'embedding_size={config.embedding_size}'
+    f', {_settings(config, "memory_capacity", "embedding_size")}'
     for config in _memories(agent)
   )
 
 
 def _network_settings(agent: assembly.Agent) -> str:
-  network = agent.config.network
-  return (
-    f'torso_size={network.torso_size}, lstm_size={network.lstm_size}, '
-    f'head_size={network.head_size}'
-  )
+  sizes = ('torso_size', 'lstm_size', 'head_size')
+  return _settings(agent.config.network, *sizes)
 
 
 def _learner(agent: assembly.Agent) -> MemoryRequirement:
@@ -262,7 +260,6 @@ def _learner(agent: assembly.Agent) -> MemoryRequirement:
     _network_settings(agent),
     'the networks in training take',
     _num_bytes(state),
-    'Lower one of these settings.',
   )
 
 
@@ -278,7 +275,6 @@ def _batches(agent: assembly.Agent, num_devices: int = 1) -> MemoryRequirement:
     _batch_settings(agent),
     f'{_BATCHES} batches take',
     _BATCHES * _share(agent, num_devices) * sequence,
-    'Lower one of these settings.',
   )
 
 
@@ -336,12 +332,8 @@ def _num_bytes(tree: Any) -> int:
 
 
 def _batch_settings(agent: assembly.Agent) -> str:
-  replay = agent.config.replay
-  return (
-    f'batch_size={agent.config.learner.batch_size}, '
-    f'trace_length={replay.trace_length}, '
-    f'burn_in_length={replay.burn_in_length}'
-  )
+  lengths = _settings(agent.config.replay, 'trace_length', 'burn_in_length')
+  return f'{_settings(agent.config.learner, "batch_size")}, {lengths}'
 
 
 def _share(agent: assembly.Agent, num_devices: int) -> int:
@@ -352,7 +344,7 @@ def _share(agent: assembly.Agent, num_devices: int) -> int:
 def _replay(agent: assembly.Agent) -> MemoryRequirement:
   replay = agent.config.replay
   return MemoryRequirement(
-    f'max_replay_size={replay.max_replay_size}, codec={replay.codec!r}',
+    _settings(replay, 'max_replay_size', 'codec'),
     'a full replay takes',
     memory_estimate.estimate(replay, agent.replay_shapes).compressed,
     "Lower max_replay_size. codec='tensors' takes many times as much memory as "
