@@ -83,9 +83,7 @@ def learning_curves(
     axes.plot(
       steps, values.mean(axis=0), color=color, label=label, linewidth=2.2
     )
-  axes.set_xlabel('actor steps')
-  axes.set_ylabel(ylabel)
-  axes.set_title(title)
+  axes.set(xlabel='actor steps', ylabel=ylabel, title=title)
   axes.grid(alpha=0.3)
   axes.legend(frameon=False)
   axes.spines[['top', 'right']].set_visible(False)
@@ -120,11 +118,8 @@ def stacked_shares(
     colors=[f'C{i}' for i in range(len(curves))],
     alpha=0.85,
   )
-  axes.set_ylim(0, 1)
   axes.margins(x=0)
-  axes.set_xlabel('actor steps')
-  axes.set_ylabel(ylabel)
-  axes.set_title(title)
+  axes.set(xlabel='actor steps', ylabel=ylabel, title=title, ylim=(0, 1))
   axes.legend(
     frameon=False, loc='upper left', bbox_to_anchor=(1.0, 1.0), reverse=True
   )
@@ -173,9 +168,7 @@ def score_curve(
   axes.xaxis.set_major_formatter(_THOUSANDS)
   frames.xaxis.set_major_formatter(_THOUSANDS)
   frames.set_xlabel('frames')
-  axes.set_xlabel('actor steps')
-  axes.set_ylabel('score')
-  axes.set_title(title)
+  axes.set(xlabel='actor steps', ylabel='score', title=title)
   axes.grid(alpha=0.3)
   axes.legend(edgecolor='none')
   return _save(figure, path)
@@ -239,9 +232,7 @@ def heat_maps(
   x_limits, y_limits = _limits(total if cropped else np.ones_like(total))
   for axes, (label, counts) in zip(all_axes, visits.items(), strict=True):
     image = _heat_map(axes, counts, background, largest)
-    axes.set_title(label)
-    axes.set_xlim(*x_limits)
-    axes.set_ylim(*y_limits)
+    axes.set(title=label, xlim=x_limits, ylim=y_limits)
   figure.suptitle(title, y=0.97)
   figure.colorbar(
     image, ax=all_axes.tolist(), label='log10(1 + visits)', shrink=0.8
@@ -271,8 +262,7 @@ def _heat_map(
   axes.imshow(
     background, extent=(-0.5, columns - 0.5, rows - 0.5, -0.5), alpha=0.55
   )
-  axes.set_xticks([])
-  axes.set_yticks([])
+  axes.set(xticks=[], yticks=[])
   shown = np.ma.masked_equal(np.log10(1 + counts), 0)
   return axes.imshow(shown, cmap='inferno', vmin=0, vmax=largest, alpha=0.85)
 
