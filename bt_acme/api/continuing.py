@@ -115,11 +115,7 @@ def start(settings: Any) -> int:
     num_environments=run.num_actors * run.envs_per_actor,
     preset='paper',  # All settings are given.
     **{name: getattr(run, name) for name in training.RUN_SETTINGS},
-    **{
-      name: value
-      for group in names.to_dict(agent).values()
-      for name, value in group.items()
-    },
+    **names.flat(agent),
   )
   last = done[-1]
   code = last.exit_code

@@ -128,12 +128,7 @@ def _command(behavior: behaviors.Exported) -> str:
     'max_actor_steps': behavior.actor_steps,
     'preset': 'paper',
     'num_stacked': spec.num_stacked,
-    **{
-      name: value
-      for group in names.to_dict(config).values()
-      for name, value in group.items()
-      if value != defaults[name]
-    },
+    **{k: v for k, v in names.flat(config).items() if v != defaults[k]},
   }
   function = 'pretrain' if behavior.agent.intrinsic else 'train'
   lines = [

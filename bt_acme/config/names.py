@@ -41,10 +41,15 @@ def settings_of(config_class: type) -> Dict[str, 'dataclasses.Field[Any]']:
 
 def defaults_of(config_class: type) -> Dict[str, Any]:
   """Returns the default of each setting of a configuration, by its name."""
+  return flat(config_class())
+
+
+def flat(config: Any) -> Dict[str, Any]:
+  """Returns the value of each setting of a configuration, by its name."""
   return {
     name: value
-    for group in groups(config_class).values()
-    for name, value in dataclasses.asdict(group).items()
+    for group in to_dict(config).values()
+    for name, value in group.items()
   }
 
 
