@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import html
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 import numpy.typing as npt
@@ -95,11 +95,7 @@ class Evaluation:
       print(evaluation.summary()['returns'])
       ```
     """
-    means = {
-      name: float(np.mean(getattr(self, name)))
-      for name, _ in _SHOWN
-      if getattr(self, name) is not None
-    }
+    means = {name: float(np.mean(each)) for name, _, each in self._shown()}
     return {'solved': self.solved, **means}
 
   def __repr__(self) -> str:
@@ -108,19 +104,19 @@ class Evaluation:
   def _repr_html_(self) -> str:
     return f'<p>{html.escape(self._title())}</p>{tables.html(*self._table())}'
 
+  def _shown(self) -> List[Tuple[str, str, npt.NDArray[Any]]]:
+    """Returns attribute, title and values of each measure that exists."""
+    every = [(name, title, getattr(self, name)) for name, title in _SHOWN]
+    return [shown for shown in every if shown[-1] is not None]
+
   def _title(self) -> str:
     episodes = tables.counted(len(self.returns), 'episode')
     return f'{self.env}: {episodes}, solved {self.solved:.0%}'
 
   def _table(self) -> Tuple[List[str], List[List[str]]]:
-    shown = [
-      (title, getattr(self, name))
-      for name, title in _SHOWN
-      if getattr(self, name) is not None
-    ]
     rows = [
       [title, *(f'{f(values):.3f}' for f in (np.mean, np.min, np.max))]
-      for title, values in shown
+      for _, title, values in self._shown()
     ]
     return ['', 'mean', 'lowest', 'highest'], rows
 
