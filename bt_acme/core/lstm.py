@@ -72,21 +72,19 @@ def _cell_gradient(
   activated: Tuple[jax.Array, ...],
   cell: jax.Array,
   cell_tm1: jax.Array,
-  axis: int = -1,
 ) -> Tuple[jax.Array, jax.Array]:
-  """Differentiates `_cell`.
+  """Differentiates `_cell` with axis 0.
 
   Args:
-    d_hidden: float32 [B, H], or [H, B] with axis 0, like all other arguments;
-      the gradient of the step's output and of the next step's state together.
+    d_hidden: float32 [H, B], like all other arguments; the gradient of the
+      step's output and of the next step's state together.
     d_cell: the gradient of the cell in the next step.
     activated: the four activated gates.
     cell: the cell after this step.
     cell_tm1: the cell before this step.
-    axis: the axis of the gates.
 
   Returns:
-    The gradients of the gates, [B, 4H] or [4H, B], and of `cell_tm1`.
+    The gradients of the gates, [4H, B], and of `cell_tm1`.
   """
   i, g, f, o = activated
   tanh_cell = jnp.tanh(cell)
@@ -97,8 +95,7 @@ def _cell_gradient(
       d_cell * i * (1 - g**2),
       d_cell * cell_tm1 * f * (1 - f),
       d_hidden * tanh_cell * o * (1 - o),
-    ],
-    axis=axis,
+    ]
   )
   return d_gates, d_cell * f
 
@@ -262,7 +259,7 @@ def _backward_on_cpu(
   def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
     d_output, activated, cell_t, cell_tm1 = inputs
     d_gates, d_cell = _cell_gradient(
-      carry[0] + d_output.T, carry[1], activated, cell_t, cell_tm1, axis=0
+      carry[0] + d_output.T, carry[1], activated, cell_t, cell_tm1
     )
     return (w_h @ d_gates, d_cell), d_gates.T
 
