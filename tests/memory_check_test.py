@@ -491,7 +491,7 @@ def test_a_batch_that_does_not_fit_a_tpu_is_refused(
   ],
 )
 def test_actors_that_share_cores(monkeypatch, changes, cores, slow):
-  monkeypatch.setattr(requirements, 'num_cores', lambda: cores)
+  monkeypatch.setattr(process_environments, 'cores', lambda: range(cores))
   warning = requirements.oversubscription_warning(
     run_config.RunConfig(**changes)
   )

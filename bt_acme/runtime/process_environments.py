@@ -32,6 +32,13 @@ _SHARED_GPU = dict(zip(_GPU_SHARES, ('', '.2'), strict=True))
 _DEFAULT_GPU_SHARE = 0.75  # JAX's default.
 
 
+def cores() -> list[int]:
+  """Returns the cores that this process may use."""
+  if hasattr(os, 'sched_getaffinity'):
+    return sorted(os.sched_getaffinity(0))
+  return list(range(os.cpu_count() or 1))  # Other systems than Linux.
+
+
 def one_core() -> dict[str, str]:
   """Returns the variables of an actor, which computes on one core.
 

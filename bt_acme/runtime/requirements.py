@@ -165,16 +165,9 @@ def _visible_memories(
   return memories
 
 
-def num_cores() -> int:
-  """Returns the number of cores that this process may use."""
-  if hasattr(os, 'sched_getaffinity'):
-    return len(os.sched_getaffinity(0))
-  return os.cpu_count() or 1
-
-
 def oversubscription_warning(run: run_config.RunConfig) -> str:
   """Returns a warning if there are more actors than cores; otherwise empty."""
-  cores = num_cores()
+  cores = len(process_environments.cores())
   if not run.has_nodes or run.spans_machines or run.num_actors <= cores:
     return ''
   return (

@@ -34,7 +34,7 @@ def parse(text: str) -> list[pool.Slot]:
     ValueError: if the text is malformed or requests more cores than exist.
   """
   slots: list[pool.Slot] = []
-  left = _cores()
+  left = process_environments.cores()
   for part in text.split(','):
     found = re.fullmatch(r'cpu(?::([0-9]+))?|gpu:([0-9]+)(?:/([0-9]+))?', part)
     if found is None:
@@ -88,12 +88,6 @@ def check(slots: Sequence[pool.Slot]) -> None:
         f'slots=gpu:{device}: JAX does not find this GPU. Choose --slots=cpu, '
         'or install JAX with CUDA if the machine has a GPU.'
       )
-
-
-def _cores() -> list[int]:
-  if hasattr(os, 'sched_getaffinity'):
-    return sorted(os.sched_getaffinity(0))
-  return list(range(os.cpu_count() or 1))  # Other systems than Linux.
 
 
 def _one_core() -> dict[str, str]:
