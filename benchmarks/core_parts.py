@@ -26,9 +26,10 @@ def our_lstm(inputs: jax.Array) -> jax.Array:
 
 
 def fresh_variables(agent: assembly.Agent) -> assembly.Variables:
-  """Returns the parameters that a learner publishes before its first step."""
+  """Returns the first parameters that a learner publishes, on the host."""
   state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
-  return assembly.Variables(state.params, state.intrinsic_params)
+  variables = assembly.Variables(state.params, state.intrinsic_params)
+  return jax.tree.map(np.array, variables)
 
 
 def forward_backward(

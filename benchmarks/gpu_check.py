@@ -96,10 +96,9 @@ def _step_on(agent: assembly.Agent, device: jax.Device) -> Dict[str, Any]:
   state, priorities, metrics = jax.jit(core.step)(
     *jax.device_put((state, *inputs), device)
   )
-  found: Dict[str, Any] = jax.device_get(
+  return jax.device_get(
     {'priorities': priorities, 'parameters': state.params, **metrics}
   )
-  return found
 
 
 def _difference(x: Any, y: Any) -> float:
@@ -135,14 +134,8 @@ def _numbers(device: jax.Device) -> str:
   return f'Relative differences from a CPU after one step:\n\n{table}'
 
 
-def _speed(scale: str) -> str:
-  """Measures the learner and the inference server."""
-  return tables.format_rows(list(gpu.rows(gpu.SCALES[scale])))
-
-
-def _profile(scale: str) -> str:
+def _profile(sizes: gpu.SizeScale) -> str:
   """Lists the kernels that take most of a learner step."""
-  sizes = gpu.SCALES[scale]
   stepper = gpu.Stepper(
     gpu.learner_agent(sizes, 'float32'),
     core_parts.random_frames(2 * sizes.length + 2),
@@ -245,8 +238,8 @@ def main() -> int:
     help='the Markdown file to write (default: gpu_check.md)',
   )
   options = parser.parse_args()
-  scale = options.scale
-  harness.round_seconds = gpu.SCALES[scale].seconds
+  scale, sizes = options.scale, gpu.SCALES[options.scale]
+  harness.round_seconds = sizes.seconds
   try:
     devices = jax.devices(options.platform)
   except RuntimeError:
@@ -257,8 +250,8 @@ def main() -> int:
     sections = [
       _section('Versions', lambda: _versions(devices)),
       _section('Numbers', lambda: _numbers(devices[0])),
-      _section('Speed', lambda: _speed(scale)),
-      _section('Kernels of a learner step', lambda: _profile(scale)),
+      _section('Speed', lambda: tables.format_rows(list(gpu.rows(sizes)))),
+      _section('Kernels of a learner step', lambda: _profile(sizes)),
       _section('A run with actors', lambda: _run(scale)),
     ]
   minutes = (time.monotonic() - start) / 60

@@ -32,11 +32,6 @@ def make_agent(
   )
 
 
-def fresh_variables(agent: assembly.Agent) -> assembly.Variables:
-  """Returns the first parameters of a learner on the host."""
-  return jax.tree.map(np.array, core_parts.fresh_variables(agent))
-
-
 def make_bt_agent(game: str, num_behaviors: int = 1) -> assembly.Agent:
   """Makes a BT agent whose behaviors are exported NGU agents, untrained."""
   explorer = make_agent(game, config_lib.NGUConfig)
@@ -44,7 +39,7 @@ def make_bt_agent(game: str, num_behaviors: int = 1) -> assembly.Agent:
     behaviors.export(
       f'{folder}/behavior',
       agent=explorer,
-      variables=fresh_variables(explorer),
+      variables=core_parts.fresh_variables(explorer),
       # Required for computing the intrinsic reward.
       statistics=reward_lib.IntrinsicStatistics(1.0, 1.0, 1.0, 1.0, 1.0),
       actor_steps=0,
@@ -130,7 +125,7 @@ class ActorProcess:
       seed=0,
       sinks=sinks,
     )
-    variables = fresh_variables(agent)
+    variables = core_parts.fresh_variables(agent)
     self.learner = FrozenLearner(
       lambda names: [getattr(variables, name) for name in names]
     )
