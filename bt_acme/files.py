@@ -13,13 +13,14 @@ leftovers of interrupted attempts.
 import contextlib
 import ctypes
 import errno
+import json
 import os
 import pathlib
 import secrets
 import shutil
 import stat
 import tempfile
-from typing import BinaryIO, Iterator, List, Tuple, Union
+from typing import Any, BinaryIO, Iterator, List, Tuple, Union
 
 PathLike = Union[str, 'os.PathLike[str]']
 
@@ -39,6 +40,15 @@ def write_text(path: PathLike, text: str) -> None:
   """
   with new_file(path) as file:
     file.write(text.encode())
+
+
+def write_json(path: PathLike, value: Any) -> None:
+  """Writes an indented JSON file, replacing any existing one.
+
+  Raises:
+    OSError: if the file cannot be written; the target is then unchanged.
+  """
+  write_text(path, json.dumps(value, indent=2) + '\n')
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ record states which code ran where and when, so that results can be traced.
 
 import datetime
 import functools
-import json
 import os
 import pathlib
 import platform
@@ -87,8 +86,8 @@ def begin(
   }
   kept = [*sessions[:1], *sessions[1:][-_MOST_RECENT:]]
   dropped = record.get('dropped', 0) + len(sessions) - len(kept)
-  _write(
-    workdir,
+  files.write_json(
+    pathlib.Path(workdir) / _FILE,
     {
       'params_sha256': params_sha256,
       'dropped': dropped,
@@ -192,12 +191,7 @@ def _change_last(workdir: str, **values: Any) -> None:
   record = read(workdir)
   if record.get('sessions'):
     record['sessions'][-1].update(values)
-    _write(workdir, record)
-
-
-def _write(workdir: str, record: Mapping[str, Any]) -> None:
-  path = pathlib.Path(workdir) / _FILE
-  files.write_text(path, json.dumps(record, indent=2) + '\n')
+    files.write_json(pathlib.Path(workdir) / _FILE, record)
 
 
 def _seconds_so_far(workdir: str, sessions: list[dict[str, Any]]) -> float:

@@ -82,7 +82,7 @@ def claim(
       if PARAMS in recorded and isinstance(identity.get(name), dict)
     }
     if {**recorded, **folders} != recorded:
-      _write(path, {**recorded, **folders})
+      files.write_json(path, {**recorded, **folders})
     return True
   if os.path.isdir(folder):
     # An attempt to claim the directory may have been interrupted.
@@ -98,7 +98,7 @@ def claim(
       )
   recorded = {name: getattr(run, name) for name in _RECORDED}
   try:
-    _write(path, {**identity, 'began_with': recorded})
+    files.write_json(path, {**identity, 'began_with': recorded})
   except OSError as error:
     raise ValueError(
       f'workdir={run.workdir!r} is not writable: {error}. Choose another '
@@ -158,11 +158,7 @@ def extra(identity: Mapping[str, Any]) -> dict[str, Any]:
 def mark_completed(run: run_config.RunConfig) -> None:
   """Records that the run has used up its budget."""
   path = pathlib.Path(run.workdir) / _COMPLETED_FILE
-  _write(path, {'max_actor_steps': run.max_actor_steps})
-
-
-def _write(path: pathlib.Path, record: Mapping[str, Any]) -> None:
-  files.write_text(path, json.dumps(record, indent=2) + '\n')
+  files.write_json(path, {'max_actor_steps': run.max_actor_steps})
 
 
 def is_completed(run: run_config.RunConfig) -> bool:

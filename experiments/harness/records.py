@@ -91,8 +91,7 @@ def read(folder: pathlib.Path, run: Runnable) -> Attempts:
 
 def write(folder: pathlib.Path, run: Runnable, record: Attempts) -> None:
   """Writes the record of a run."""
-  text = json.dumps(record._asdict(), indent=2) + '\n'
-  files.write_text(path_of(folder, run, 'json'), text)
+  files.write_json(path_of(folder, run, 'json'), record._asdict())
 
 
 def begin(folder: pathlib.Path, run: Runnable) -> None:
