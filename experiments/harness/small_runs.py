@@ -58,7 +58,6 @@ class SmallRun:
       agent of a run of `launch/run_bt.py`.
     env: the name of the environment.
     actor_steps: the actor steps of training.
-    preset: the preset of the agent's settings.
     settings: settings by name, which override the preset.
     behavior: the pre-training run whose policy is transferred, and whose
       weights `init` loads, or the name of a behavior; a tuple of them if BT
@@ -70,6 +69,7 @@ class SmallRun:
       a random policy; empty for none.
     map_episodes: the number of episodes of each of these two policies.
     workdir: the launched run, relative to the directory of all runs.
+    preset: the preset of the agent's settings.
     seed: the seed of the run, and of the pre-training runs that it depends on.
   """
 
@@ -79,7 +79,6 @@ class SmallRun:
   kind: str
   env: str
   actor_steps: int = 0
-  preset: str = PRESET
   settings: Mapping[str, Any] = dataclasses.field(
     default_factory=dict, hash=False
   )
@@ -90,6 +89,7 @@ class SmallRun:
   map_env: str = ''
   map_episodes: int = 0
   workdir: str = ''
+  preset: str = PRESET
   seed: int = 0
 
   def __str__(self) -> str:
