@@ -77,6 +77,12 @@ ONLY_ACTING = (
   'bt_acme.runtime.inference_node',
 )
 
+# Packages that create objects from bytes, and so may execute code in the bytes.
+UNPICKLERS = (
+  *('pickle', '_pickle', 'cPickle', 'cloudpickle', 'dill', 'joblib', 'marshal'),
+  *('shelve', 'msgpack', 'yaml', 'torch', 'flax', 'orbax', 'jsonpickle'),
+)
+
 # Modules that may import inside functions, and why.
 MAY_IMPORT_LATE = {
   'bt_acme': 'must load in less than a second',
@@ -138,6 +144,13 @@ def impure_imports(graph: import_graph.Graph) -> Iterator[str]:
       own = is_in(one.imported, PURE)
       if not own and _package(one.imported) not in _PACKAGES_OF_PURE:
         yield f'{one.importer}:{one.line} imports {one.imported}'
+
+
+def imports_that_unpickle(graph: import_graph.Graph) -> Iterator[str]:
+  """Yields imports of packages that unpickle."""
+  for one in graph.imports:
+    if _package(one.imported) in UNPICKLERS:
+      yield f'{one.importer}:{one.line} imports {one.imported}'
 
 
 def imports_of_the_stack(graph: import_graph.Graph) -> Iterator[str]:

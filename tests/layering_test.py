@@ -5,6 +5,7 @@ checked. Each rule is also tested on small trees that violate it.
 """
 
 import pathlib
+import re
 from typing import Iterable, List, Mapping
 
 import pytest
@@ -67,6 +68,22 @@ def test_acting_does_without_the_learners_packages(graph):
   _assert_none(import_rules.imports_of_the_learners_own(graph))
 
 
+def test_nothing_unpickles(graph):
+  _assert_none(import_rules.imports_that_unpickle(graph))
+
+
+def test_nodes_do_not_know_launchpad(graph):
+  pattern = re.compile(r'bt_acme\.runtime\.(\w+_node|node|coordinator)')
+  nodes = set(filter(pattern.fullmatch, graph.modules))
+  assert len(nodes) == 6
+  users = {
+    one.importer
+    for one in graph.imports
+    if import_rules.is_in(one.imported, ('launchpad', 'courier'))
+  }
+  assert 'bt_acme.runtime.program' in users and not users & nodes
+
+
 def test_exceptions_are_needed(graph):
   late = {one.importer for one in graph.imports if one.is_late}
   assert set(import_rules.MAY_IMPORT_LATE) <= late
@@ -91,6 +108,7 @@ _CHECKS = {
   'impure': import_rules.impure_imports,
   'stack': import_rules.imports_of_the_stack,
   'learner': import_rules.imports_of_the_learners_own,
+  'unpickles': import_rules.imports_that_unpickle,
   'cycle': lambda graph: map(str, import_graph.cycles(graph.edges())),
 }
 
@@ -187,6 +205,20 @@ _CHECKS = {
         'learner': 'import optax',
       },
       ['bt_acme.core.b:1 imports rlax'],
+    ),
+    (
+      'unpickles',
+      {
+        'core/a': 'import json, cloudpickle as c',
+        'core/b': 'from pickle import loads\ndef f():\n  import joblib.x',
+        'core/c': 'import importlib\nimportlib.import_module("pickle")',
+      },
+      [
+        'bt_acme.core.a:1 imports cloudpickle',
+        'bt_acme.core.b:1 imports pickle',
+        'bt_acme.core.b:3 imports joblib.x',
+        'bt_acme.core.c:2 imports pickle',
+      ],
     ),
   ],
 )

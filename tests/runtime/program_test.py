@@ -1,23 +1,17 @@
 """The nodes of a run, which do not depend on how they are started."""
 
-import ast
 import json
-import pathlib
-import subprocess
-import sys
 
 import pytest
 
 pytest.importorskip('launchpad', reason='needs the full environment')
 
-import bt_acme
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
 from bt_acme.runtime import executables, process_environments
 from bt_acme.runtime import program as program_lib
+from tests import python
 from tests.agents import fakes
-
-_RUNTIME = pathlib.Path(bt_acme.__file__).parent / 'runtime'
 
 
 def make_program(**settings):
@@ -66,24 +60,6 @@ def test_only_learner_and_inference_see_the_accelerator():
   assert 'inference' not in local
 
 
-def imported(path):
-  """Yields the packages that a module imports."""
-  for node in ast.walk(ast.parse(path.read_text())):
-    if isinstance(node, ast.Import):
-      yield from (alias.name.split('.')[0] for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-      yield node.module.split('.')[0]
-
-
-def test_nodes_do_not_know_launchpad():
-  paths = [*_RUNTIME.glob('*_node.py'), _RUNTIME / 'coordinator.py']
-  assert len(paths) == 5
-  for path in [*paths, _RUNTIME / 'node.py']:
-    packages = set(imported(path))
-    assert packages and not packages & {'launchpad', 'courier'}, path
-  assert 'launchpad' in set(imported(_RUNTIME / 'program.py'))
-
-
 # Unpickles functions, as Launchpad processes do first, and prints whether each
 # of them has loaded the packages of the learner.
 _UNPICKLES = """
@@ -108,10 +84,6 @@ def test_processes_that_only_act_do_not_load_the_learner():
   for label in ('actor', 'evaluator', 'inference', 'learner'):
     words = commands[f'{label}/0'].command_as_list
     paths.append(words[words.index('--data_file') + 1])
-  done = subprocess.run(
-    [sys.executable, '-c', _UNPICKLES, *paths],
-    capture_output=True,
-    text=True,
-    check=True,
-  )
+  done = python.run('-c', _UNPICKLES, *paths)
+  assert done.returncode == 0, done.stderr
   assert json.loads(done.stdout) == [False, False, False, True]
