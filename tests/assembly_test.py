@@ -42,16 +42,6 @@ def test_a_jitted_behavior_is_checked():
     )
 
 
-def test_behavior_weights_are_checked():
-  with pytest.raises(ValueError, match=r'behavior_weights=\(1, 2\) is invalid'):
-    assembly.Agent(
-      fakes.make_config(config_lib.BTConfig),
-      fakes.SPEC,
-      (behaviors.Uniform(),),
-      (1, 2),
-    )
-
-
 def test_a_renamed_agent_is_not_validated_again():
   validated = []
 

@@ -1,5 +1,6 @@
 """Memory requirements of runs, counted by hand, and refused if too large."""
 
+import contextlib
 import dataclasses
 
 import jax
@@ -189,7 +190,9 @@ GPU_VARIABLES = (
 def make_gpus_in_tmp_path(monkeypatch, tmp_path):
   """Returns a function that installs an nvidia-smi with these lines."""
 
-  def make(lines):
+  def make(lines=f'cat <<END\n{SMI}END', platforms=None):
+    if platforms is not None:
+      monkeypatch.setenv('JAX_PLATFORMS', platforms)
     tool = tmp_path / 'nvidia-smi'
     tool.write_text(f'#!/bin/sh\n{lines}\n')
     tool.chmod(0o755)
@@ -202,6 +205,27 @@ def make_gpus_in_tmp_path(monkeypatch, tmp_path):
   return make
 
 
+def check(run, agent, refused):
+  """Checks a run, which must be refused with this message if it is given."""
+  expected = contextlib.nullcontext()
+  if refused is not None:
+    expected = pytest.raises(ValueError, match=refused)
+  with expected:
+    requirements.check(run, agent)
+
+
+def check_learner(batch_size, num_devices, refused):
+  """Checks the batches of a learner."""
+  learner = config_lib.LearnerConfig(
+    batch_size=batch_size, num_devices=num_devices
+  )
+  agent = assembly.Agent(config_lib.R2D2Config(learner=learner), ATARI)
+  run = run_config.RunConfig(max_actor_steps=10**9)
+  check(run, agent, refused)
+  cluster = dataclasses.replace(run, lp_launch_type='ray', ray_address='auto')
+  check(cluster, agent, None)
+
+
 @pytest.mark.parametrize(
   'batch_size, num_devices, platforms, refused',
   [
@@ -211,35 +235,16 @@ def make_gpus_in_tmp_path(monkeypatch, tmp_path):
   ],
 )
 def test_a_batch_that_does_not_fit_a_gpu_is_refused(
-  monkeypatch,
-  set_memory,
-  make_gpus,
-  batch_size,
-  num_devices,
-  platforms,
-  refused,
+  set_memory, make_gpus, batch_size, num_devices, platforms, refused
 ):
   set_memory(10**12)
-  make_gpus(f'cat <<END\n{SMI}END')
-  if platforms is not None:
-    monkeypatch.setenv('JAX_PLATFORMS', platforms)
-  learner = config_lib.LearnerConfig(
-    batch_size=batch_size, num_devices=num_devices
+  make_gpus(platforms=platforms)
+  message = (
+    f'^batch_size={batch_size}, trace_length=160.*: the part of each '
+    r'of .* GPUs for learner \(75%\) has 64.1 GB, but a learner step '
+    'takes about .* Lower one'
   )
-  agent = assembly.Agent(config_lib.R2D2Config(learner=learner), ATARI)
-  run = run_config.RunConfig(max_actor_steps=10**9)
-  if refused:
-    with pytest.raises(
-      ValueError,
-      match=f'^batch_size={batch_size}, trace_length=160.*: the part of each '
-      r'of .* GPUs for learner \(75%\) has 64.1 GB, but a learner step '
-      'takes about .* Lower one',
-    ):
-      requirements.check(run, agent)
-  else:
-    requirements.check(run, agent)
-  cluster = dataclasses.replace(run, lp_launch_type='ray', ray_address='auto')
-  requirements.check(cluster, agent)
+  check_learner(batch_size, num_devices, message if refused else None)
 
 
 def make_server_run(num_actors, **changes):
@@ -322,14 +327,9 @@ def test_a_server_that_does_not_fit_its_part_of_a_gpu_is_refused(
   set_memory, make_gpus, changes, refused
 ):
   set_memory(10**12)
-  make_gpus(f'cat <<END\n{SMI}END')
+  make_gpus()
   agent = assembly.Agent(config_lib.NGUConfig(), ATARI)
-  run = make_server_run(**{'envs_per_actor': 16, **changes})
-  if refused is None:
-    requirements.check(run, agent)
-  else:
-    with pytest.raises(ValueError, match=refused):
-      requirements.check(run, agent)
+  check(make_server_run(**{'envs_per_actor': 16, **changes}), agent, refused)
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_invalid_part_of_a_gpu(monkeypatch, text):
   ],
 )
 def test_only_visible_gpus_count(monkeypatch, make_gpus, visible, expected):
-  make_gpus(f'cat <<END\n{SMI}END')
+  make_gpus()
   if visible is not None:
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', visible)
   memories = requirements._gpu_memories()
@@ -386,13 +386,6 @@ def test_a_broken_driver_does_not_delay_the_start(
   assert requirements._gpu_memories() == []
   monkeypatch.setenv('PATH', '/nowhere')
   assert requirements._gpu_memories() == []
-
-
-def test_too_many_episodes_for_the_memory_are_refused():
-  agent = fakes.make_agent('r2d2')
-  memory_check.check(memory_check.estimate_evaluation(agent, 100))
-  with pytest.raises(ValueError, match='^episodes=1000000000: this machine'):
-    memory_check.check(memory_check.estimate_evaluation(agent, 10**9))
 
 
 @pytest.fixture(name='make_tpus')
@@ -435,13 +428,9 @@ def test_two_processes_with_one_tpu_are_refused(
   make_tpus(chips, platforms)
   agent = fakes.make_agent('r2d2')
   run = run_config.RunConfig(max_actor_steps=10**6)
-  requirements.check(run, agent)
-  run = dataclasses.replace(run, inference='server')
-  if refused:
-    with pytest.raises(ValueError, match="inference='server'.*one process"):
-      requirements.check(run, agent)
-  else:
-    requirements.check(run, agent)
+  check(run, agent, None)
+  message = "inference='server'.*one process" if refused else None
+  check(dataclasses.replace(run, inference='server'), agent, message)
 
 
 _V5E = ('0x1ae0', '0x0063')
@@ -467,19 +456,8 @@ def test_a_batch_that_does_not_fit_a_tpu_is_refused(
 ):
   set_memory(10**12)
   make_tpus(['/dev/accel0'], platforms, devices)
-  learner = config_lib.LearnerConfig(
-    batch_size=batch_size, num_devices=num_devices
-  )
-  agent = assembly.Agent(config_lib.R2D2Config(learner=learner), ATARI)
-  run = run_config.RunConfig(max_actor_steps=10**9)
-  if refused:
-    with pytest.raises(
-      ValueError,
-      match=r'TPU chips for learner \(100%\) has 16.0 GB.* Lower one',
-    ):
-      requirements.check(run, agent)
-  else:
-    requirements.check(run, agent)
+  message = r'TPU chips for learner \(100%\) has 16.0 GB.* Lower one'
+  check_learner(batch_size, num_devices, message if refused else None)
 
 
 @pytest.mark.parametrize(

@@ -57,11 +57,6 @@ def _verdict(claim_id, dataset, suites=artifacts.PAPER_SUITES):
   return claims.verdict_on(_BY_ID[claim_id], found)
 
 
-def test_there_are_22_claims():
-  ids = [claim.id for claim in claims.CLAIMS]
-  assert ids == [f'C{i}' for i in range(1, 23)]
-
-
 @pytest.mark.parametrize('claim_id', _PRINTED)
 def test_the_papers_scores_reproduce_the_papers_effects(claim_id):
   claim = _BY_ID[claim_id]

@@ -4,7 +4,6 @@ import collections
 
 import pytest
 
-from bt_acme import environments
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import artifacts, effects, hyperparameters, published
 from tests.experiments.harness import fakes
@@ -100,12 +99,6 @@ def test_all_artifacts_are_declared():
     named = {*effects.METRICS, 'score', 'greedy_extra_share'}
     assert set(artifact.metrics) <= named
     assert all(0 < point <= 1 for point in artifact.points)
-
-
-def test_all_games_and_tasks_exist():
-  for suite in artifacts.PAPER_SUITES.values():
-    for env in suite:
-      environments.validate(env)
 
 
 def test_the_defaults_match_the_paper():
