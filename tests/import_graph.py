@@ -56,10 +56,10 @@ def read(root: pathlib.Path, folders: Sequence[str]) -> Graph:
   imports: List[Import] = []
   type_checking = set()
   for name, path in paths.items():
-    tree = ast.parse(path.read_text())
+    text = path.read_text()
     package = name if path.name == '__init__.py' else name.rpartition('.')[0]
-    imports += _imports(name, package, tree, set(paths))
-    if 'TYPE_CHECKING' in _words(tree):
+    imports += _imports(name, package, ast.parse(text), set(paths))
+    if 'TYPE_CHECKING' in text:
       type_checking.add(name)
   return Graph(set(paths), imports, type_checking)
 
@@ -88,15 +88,6 @@ def reachable(edges: Dict[str, Set[str]], start: str) -> Set[str]:
 
 def _name(path: pathlib.Path) -> str:
   return '.'.join(path.with_suffix('').parts).removesuffix('.__init__')
-
-
-def _words(tree: ast.AST) -> Set[str]:
-  """Returns all names and attributes in the code."""
-  return {
-    node.id if isinstance(node, ast.Name) else node.attr
-    for node in ast.walk(tree)
-    if isinstance(node, (ast.Name, ast.Attribute))
-  }
 
 
 def _imports(
