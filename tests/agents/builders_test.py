@@ -1,15 +1,11 @@
 """Tests the builders in dm-acme's environment loop with real Reverb."""
 
-import os
-import pathlib
-
 import pytest
 
 pytest.importorskip('reverb', reason='needs the full environment')
 
 # isort: split
 import acme
-import chex
 import jax
 import numpy as np
 import reverb
@@ -17,17 +13,16 @@ from acme import specs
 from acme.agents.jax import builders
 from acme.utils import counting, loggers
 
-from bt_acme import agents, assembly, behaviors
+from bt_acme import agents, behaviors
 from bt_acme import config as config_lib
 from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import learner as learner_lib
-from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.replay import blocks, sinks
+from bt_acme.replay import sinks
 from tests import python
 from tests.acting import new_sequences
 from tests.agents import fakes
+from tests.launch import scripts
 
-_ROOT = pathlib.Path(__file__).parents[2]
 KINDS = ('r2d2', 'ngu', 'bt')
 
 
@@ -118,15 +113,14 @@ def test_acts_and_learns_in_an_environment_loop(run):
   assert run.learner.max_priority > 1
 
 
-@pytest.mark.parametrize('bootstraps', [True, False])
-@pytest.mark.parametrize('kind', ['r2d2', 'bt'])
+@pytest.mark.parametrize('kind, bootstraps', [('r2d2', True), ('bt', False)])
 def test_an_adder_records_the_same_as_a_sink(kind, bootstraps):
   """Acme's loop hides neither discounts nor the values of the next step."""
   acting = {'bootstrap_truncations': bootstraps}
   agent = fakes.changed(make_builder(kind).agent, acting=acting)
   builder = builders_lib.AgentBuilder(agent)
   recorder = new_sequences.Recorder(agent.config.replay)
-  learner = make_learner(kind)
+  learner = learner_lib.Learner(agent, jax.random.key(0), iter(()))
   actor = builder.make_actor(
     jax.random.key(1),
     builder.make_policy(0.3),
@@ -148,95 +142,12 @@ def test_an_adder_records_the_same_as_a_sink(kind, bootstraps):
   )
 
 
-def test_a_restored_learner_continues_as_if_uninterrupted(run):
-  run.play(5)
-  statistics = reward_lib.IntrinsicStatistics(
-    *np.random.default_rng(0).random([5, 2])
-  )
-  has_statistics = run.kind == 'ngu'
-  if has_statistics:
-    run.learner.statistics.put(4, statistics)
-  state = run.learner.save()
-  # A learner without steps has the priority 1.
-  assert state['values']['max_priority'] != 1
-  batches = [next(run.dataset) for _ in run.each_batch(20)]
-  assert len(batches) >= 2
-  expected = continued(run.learner, batches)
-  fresh = learner_lib.Learner(run.learner._agent, jax.random.key(7), iter(()))
-  fresh.restore(state)
-  assert fresh.learner_steps == int(state['arrays'].learner_steps) >= 3
-  restored = fresh.statistics.get(4, 2)
-  if has_statistics:
-    chex.assert_trees_all_equal(restored, statistics)
-  else:
-    assert restored is None
-  assert fresh.statistics.get(0, 2) is None
-  # Without the state of the optimizer, these steps would differ.
-  chex.assert_trees_all_equal(continued(fresh, batches), expected)
-  assert fresh.max_priority == run.learner.max_priority
-
-
-def continued(learner, batches):
-  learner._dataset = iter(batches)
-  learner._priority_updater = None
-  for _ in batches:
-    learner.step()
-  learner.flush()
-  return learner.save()['arrays']
-
-
 def test_the_builder_has_acmes_interface():
   builder = make_builder('r2d2')
   assert isinstance(builder, builders.ActorLearnerBuilder)
   with pytest.raises(ValueError, match='variable_source=None'):
     builder.make_actor(jax.random.key(0), builder.make_policy())
   assert builder.make_policy().epsilon == 0.01
-
-
-def make_learner(kind, reward=1.0):
-  """Returns a learner whose batches are zeros, except for the reward."""
-  agent = make_builder(kind).agent
-  batch = blocks.empty_batch(agent.config.replay, agent.replay_shapes, 4)
-  for array in jax.tree.leaves(batch):
-    array.fill(0)
-  batch.valid.fill(1)
-  batch.probability.fill(1)
-  batch.reward.fill(reward)
-  sample = blocks.Sample(batch, np.arange(4, dtype=np.uint64), np.ones(4), 4)
-  return learner_lib.Learner(agent, jax.random.key(0), iter([sample] * 10))
-
-
-def test_a_diverged_learner_raises_an_error_and_is_not_saved():
-  learner = make_learner('r2d2', np.nan)
-  learner.step()
-  with pytest.raises(ValueError, match='the learner has diverged. Lower'):
-    learner.save()
-  with pytest.raises(ValueError, match='the learner has diverged. Lower'):
-    learner.step()
-
-
-def test_published_parameters_do_not_change():
-  learner = make_learner('r2d2')
-  first = learner.variables
-  before = jax.tree.map(np.copy, first)
-  for _ in range(2):  # The second step finishes the first step.
-    learner.step()
-  assert learner.variables is not first
-  # The published parameters stay the same, although each step reuses the
-  # learner's buffers.
-  chex.assert_trees_all_equal(first, before)
-  with pytest.raises(AttributeError):
-    learner.get_variables(['critic'])
-
-
-def test_initial_parameters_are_used():
-  agent = make_builder('r2d2').agent
-  params = fakes.variables_of(agent, 5).agent
-  learner = learner_lib.Learner(
-    agent, jax.random.key(0), iter(()), initial_params=params
-  )
-  assert isinstance(learner.variables, assembly.Variables)
-  chex.assert_trees_all_equal(learner.variables.agent, params)
 
 
 _LAYOUT = """
@@ -287,7 +198,7 @@ def test_the_distributed_layout_of_acme_accepts_the_builder(tmp_path):
   script.write_text(_LAYOUT)
   done = python.run(
     *(script, tmp_path),
-    env={**os.environ, 'PYTHONPATH': str(_ROOT), 'HOME': str(tmp_path)},
+    env={**scripts.ENVIRONMENT, 'HOME': str(tmp_path)},
   )
   assert done.returncode == 0, done.stderr
   for count in ('actor_steps', 'evaluator_steps', 'learner_learner_steps'):

@@ -87,6 +87,7 @@ def test_parameters_are_those_of_the_step_that_published_them():
   samples = fakes.make_samples(5)
   learner = make_learner(make_agent('r2d2', publish_period=2), iter(samples))
   initial, states, published = learner.variables, [], []
+  before = jax.tree.map(np.copy, initial)
   for _ in samples:
     learner.step()
     states.append(learner.save()['arrays'].params)
@@ -96,6 +97,53 @@ def test_parameters_are_those_of_the_step_that_published_them():
     chex.assert_trees_all_equal(published[number], states[expected])
   learner.flush()
   chex.assert_trees_all_equal(learner.variables.agent, states[-1])
+  # Each step reuses the learner's buffers, but no published parameters.
+  chex.assert_trees_all_equal(initial, before)
+  with pytest.raises(AttributeError):
+    learner.get_variables(['critic'])
+
+
+def test_initial_parameters_are_used():
+  agent = make_agent('r2d2')
+  params = fakes.variables_of(agent, 5).agent
+  learner = make_learner(agent, iter(()), initial_params=params)
+  chex.assert_trees_all_equal(learner.variables.agent, params)
+
+
+def test_a_diverged_learner_raises_an_error_and_is_not_saved():
+  (sample,) = fakes.make_samples(1)
+  sample.batch.reward.fill(np.nan)
+  learner = make_learner(make_agent('r2d2'), iter([sample] * 2))
+  learner.step()
+  for call in (learner.save, learner.step):
+    with pytest.raises(ValueError, match='the learner has diverged. Lower'):
+      call()
+
+
+def finish(learner, num_steps):
+  """Takes steps; returns the final state and the largest priority."""
+  for _ in range(num_steps):
+    learner.step()
+  learner.flush()
+  return learner.save()['arrays'], learner.max_priority
+
+
+@pytest.mark.parametrize('kind', ['r2d2', 'ngu'])
+def test_a_restored_learner_continues_as_if_uninterrupted(kind):
+  agent, samples = make_agent(kind), iter(fakes.make_samples(5))
+  learner = make_learner(agent, samples)
+  for _ in range(2):
+    learner.step()
+  state, rest = learner.save(), list(samples)
+  # A learner without steps has the priority 1.
+  assert state['values']['max_priority'] != 1
+  learner._dataset = iter(rest)
+  expected = finish(learner, len(rest))
+  fresh = learner_lib.Learner(agent, jax.random.key(7), iter(rest))
+  fresh.restore(state)
+  assert fresh.learner_steps == int(state['arrays'].learner_steps) == 2
+  # Without the state of the optimizer, these steps would differ.
+  chex.assert_trees_all_equal(finish(fresh, len(rest)), expected)
 
 
 def aligned_copy(array):
