@@ -132,6 +132,8 @@ def test_callbacks(r2d2):
   assert run.actor_steps == 100 and seen[-1]['actor_steps'] == 100
   assert len(seen) == 2 * 26 and 'learner_steps' in seen[0]
   assert '100 of 400, stopped' in repr(run)
+  assert run.exit_code == run_cli.STOPPED
+  assert not (run.workdir / 'completed.json').exists()
   with pytest.raises(ValueError, match='contains 3, which is not callable'):
     bt_acme.train(ENVIRONMENT, **TINY, callbacks=[3])
   # Without the stopping callback, the run resumes as if never stopped.
@@ -433,24 +435,24 @@ def test_register_gymnasium_environment():
 
 
 @pytest.mark.parametrize(
-  'changes, message',
+  'make, message',
   [
     (
-      {'observation_space': Box(0, 1, (5, 5, 1))},
+      type('Float', (_Lights,), {'observation_space': Box(0, 1, (5, 5, 1))}),
       'observations .* return uint8',
     ),
-    ({'action_space': Box(0, 1, (2,))}, 'has actions .* numbered from 0'),
+    (
+      type('Vector', (_Lights,), {'action_space': Box(0, 1, (2,))}),
+      'has actions .* numbered from 0',
+    ),
+    (object, 'constructor returned a object'),
   ],
 )
-def test_environments_that_do_not_fit(changes, message):
-  name = f'unfit-{next(iter(changes))}'
-  unfit = type('Unfit', (_Lights,), changes)
-  bt_acme.register_environment(name, lambda seed: unfit())
+def test_environments_that_do_not_fit(make, message):
+  name = f'unfit-{make.__name__}'
+  bt_acme.register_environment(name, lambda seed: make())
   with pytest.raises(ValueError, match=message):
     bt_acme.train(name, **TINY)
-  bt_acme.register_environment(f'{name}-2', lambda seed: object())
-  with pytest.raises(ValueError, match='constructor returned a object'):
-    bt_acme.train(f'{name}-2', **TINY)
 
 
 @pytest.mark.parametrize(
