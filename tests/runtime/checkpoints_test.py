@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import pathlib
-import zipfile
 
 import jax
 import numpy as np
@@ -140,30 +139,17 @@ def sign(path):
   (path / 'values.json').write_text(json.dumps(record))
 
 
-def bomb(path):
-  member = hostile.header((4 << 20,)) + bytes(16 << 20)
-  members = {'00000': member}
-  hostile.write_zip(path / 'arrays.npz', members, zipfile.ZIP_DEFLATED)
-  sign(path)
-
-
 def four_terabytes(path):
   members = {'00000': hostile.header((10**12,)) + bytes(99)}
   hostile.write_zip(path / 'arrays.npz', members)
   sign(path)
 
 
-def objects(path):
-  np.savez(path / 'arrays.npz', x=np.array([print], object))
-  sign(path)
-
-
+# tests/untrusted_test.py forges more arrays.
 @pytest.mark.parametrize(
   'forge, message',
   [
-    (bomb, 'arrays.npz is .* at most'),
     (four_terabytes, 'arrays.npz contains 99 bytes of values'),
-    (objects, 'arrays.npz .*(not numbers|is damaged)'),
     (lambda p: os.truncate(p / 'arrays.npz', 10**12), 'arrays.npz is 1,000'),
     (lambda p: (p / 'values.json').write_text('[' * 99_999), 'too deeply'),
     (lambda p: os.truncate(p / 'values.json', 10**12), 'is longer than'),

@@ -1,4 +1,4 @@
-"""Contexts for tests that run nodes as threads, without Launchpad."""
+"""Contexts and clocks for tests that run nodes without Launchpad."""
 
 import threading
 
@@ -25,3 +25,13 @@ def make(stop=None, **clients):
   """Returns a context whose clients are the nodes themselves."""
   stop = stop or Stop()
   return node.Context(stop.wait, stop.register, **clients)
+
+
+class Clock:
+  """A clock that a test advances."""
+
+  def __init__(self):
+    self.now = 100.0
+
+  def __call__(self):
+    return self.now

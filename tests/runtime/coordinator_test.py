@@ -1,6 +1,5 @@
 """The coordinator's counts, phases and logs, without other processes."""
 
-import csv
 import threading
 
 import pytest
@@ -10,6 +9,7 @@ pytest.importorskip('acme', reason='needs the full environment')
 from bt_acme.config import run as run_config
 from bt_acme.runtime import coordinator as coordinator_lib
 from bt_acme.runtime import node, progress
+from tests.launch import scripts
 from tests.runtime import contexts
 
 
@@ -74,7 +74,7 @@ def test_a_failed_actor_returns_its_lease(make, tmp_path):
   coordinator.report_acting(0, 2, 35, [])
   coordinator.report_acting(1, 0, 40, [])
   assert coordinator.get_counts() == {'actor_steps': 100}
-  rows = read(tmp_path / 'logs' / 'actor' / 'logs.csv')
+  rows = scripts.rows(tmp_path, 'actor')
   assert [row['episode_return'] for row in rows] == ['1.0']
 
 
@@ -162,11 +162,6 @@ def test_a_stopping_coordinator_waits_for_the_learner(make, run):
   assert not thread.is_alive()
 
 
-def read(path):
-  with path.open() as file:
-    return list(csv.DictReader(file))
-
-
 def test_the_log_is_cut_to_the_checkpoint(make, tmp_path):
   row = {'episode_return': 2.0}
   first = make()
@@ -179,12 +174,12 @@ def test_the_log_is_cut_to_the_checkpoint(make, tmp_path):
   second = make()
   second.resume(counts, rows)
   second.report_acting(0, 0, 5, [row])
-  log = read(tmp_path / 'logs' / 'actor' / 'logs.csv')
+  log = scripts.rows(tmp_path, 'actor')
   assert [r.get('actor_steps') for r in log] == ['10', '30', '35']
   assert second.poll_to_save({})[2] == 3
   # Earlier versions did not save the number of rows.
   make().resume(counts)
-  assert len(read(tmp_path / 'logs' / 'actor' / 'logs.csv')) == 3
+  assert len(scripts.rows(tmp_path, 'actor')) == 3
 
 
 def test_episodes_are_logged_with_their_actor_steps(make, tmp_path):
@@ -194,11 +189,11 @@ def test_episodes_are_logged_with_their_actor_steps(make, tmp_path):
   rows = [row, {**row, 'episode_return': 4.0}]
   coordinator.report_acting(0, 0, 20, rows)
   coordinator.report_evaluation(25, [row])
-  actor = read(tmp_path / 'logs' / 'actor' / 'logs.csv')
+  actor = scripts.rows(tmp_path, 'actor')
   assert [float(r['episode_return']) for r in actor] == [2, 4]
   assert {r['actor_steps'] for r in actor} == {'30'}
   assert actor[0]['learner_steps'] == '5'
-  evaluator = read(tmp_path / 'logs' / 'evaluator' / 'logs.csv')
+  evaluator = scripts.rows(tmp_path, 'evaluator')
   assert [r['actor_steps'] for r in evaluator] == ['25']
   progress = coordinator.progress()
   assert progress['episode_return'] == 3.0
@@ -215,12 +210,12 @@ def test_the_log_of_episodes_has_a_maximum_length(make, tmp_path, max_rows):
     assert coordinator.lease(0, 0, 5) == 5
     coordinator.report_acting(0, 0, 5, rows)
   coordinator.report_evaluation(7, [{'episode_return': 2.0}] * 100)
-  num_rows = len(read(tmp_path / 'logs' / 'actor' / 'logs.csv'))
+  num_rows = len(scripts.rows(tmp_path, 'actor'))
   if max_rows < 1_600:
     assert 0.9 * max_rows <= num_rows <= max_rows
   else:
     assert num_rows == 1_600
-  assert len(read(tmp_path / 'logs' / 'evaluator' / 'logs.csv')) == 100
+  assert len(scripts.rows(tmp_path, 'evaluator')) == 100
 
 
 def test_a_poll_waits_for_the_lock(make):
@@ -259,5 +254,6 @@ def test_evaluations_wait_until_the_disk_has_space(
   assert not coordinator.evaluations_are_logged()
   limit_file_size(None)
   assert coordinator.evaluations_are_logged()
-  points = [r['evaluation_point'] for r in csv.DictReader(path.open())]
+  rows = scripts.rows(tmp_path, 'evaluator')
+  points = [r['evaluation_point'] for r in rows]
   assert points == ['0', '50']

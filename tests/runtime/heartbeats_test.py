@@ -6,14 +6,7 @@ import pytest
 
 from bt_acme.runtime import heartbeats
 from bt_acme.runtime.engines import node_process
-
-
-class Clock:
-  def __init__(self):
-    self.now = 100.0
-
-  def __call__(self):
-    return self.now
+from tests.runtime import contexts
 
 
 @pytest.fixture(name='forget')
@@ -29,7 +22,7 @@ def test_heartbeats_are_only_sent_to_a_supervisor_and_once_a_second(
 ):
   for name in (heartbeats.ATTEMPT_VARIABLE, node_process.PIPE_VARIABLE):
     monkeypatch.delenv(name, raising=False)
-  clock = Clock()
+  clock = contexts.Clock()
   heartbeats.make_heartbeat(clock)()
   heartbeats.report_saved()
   assert heartbeats.attempt() == 0 and not heartbeats.is_supervised()

@@ -3,8 +3,6 @@
 import csv
 import io
 import math
-import subprocess
-import sys
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +13,7 @@ from absl import logging
 from bt_acme.runtime import metrics as metrics_lib
 from bt_acme.runtime import provenance
 from bt_acme.runtime import summaries as summaries_lib
+from tests import python
 
 
 @pytest.fixture(name='folder')
@@ -142,29 +141,6 @@ def test_a_log_with_the_old_name_of_a_column_is_continued(tmp_path):
   assert path.read_text() == 'actor_steps,seconds,life\n1,2.0,0\n'
 
 
-def test_appending_with_other_columns_keeps_the_cells_in_place(tmp_path):
-  folder = tmp_path / 'logs' / 'actor'
-  folder.mkdir(parents=True)
-  (folder / 'logs.csv').write_text(
-    'lost,actor_steps,episode_return\n7,10,0.5\n8,20,1.5\n'
-  )
-  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
-  logger.cut(1, last_step=10)
-  logger.write({'episode_return': 2.5, 'actor_steps': 30, 'epsilon': 0.25})
-  logger.close()
-  old, new = _rows(folder / 'logs.csv')
-  marks = {name: new.pop(name) for name in metrics_lib.MARKS}
-  assert marks['session'] == '0' and 0 <= float(marks['seconds']) < 60
-  assert new == {
-    **{'lost': '', 'actor_steps': '30', 'episode_return': '2.5'},
-    'epsilon': '0.25',
-  }
-  assert old == {
-    **{'lost': '7', 'actor_steps': '10', 'episode_return': '0.5'},
-    **{'epsilon': '', 'seconds': '', 'session': ''},
-  }
-
-
 def test_new_columns_do_not_change_old_rows(tmp_path):
   path = tmp_path / 'logs.csv'
   metrics_lib.CSVTable(path).append({'a': 1, 'b': 2.5})
@@ -273,8 +249,7 @@ def test_logging_does_not_import_tensorflow():
     'import sys; from bt_acme.runtime import metrics as loggers; '
     'print([m for m in ("tensorflow", "reverb") if m in sys.modules])'
   )
-  command = [sys.executable, '-c', code]
-  assert subprocess.check_output(command, text=True) == '[]\n'
+  assert python.run('-c', code).stdout == '[]\n'
 
 
 @pytest.mark.parametrize(

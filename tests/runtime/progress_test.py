@@ -7,17 +7,7 @@ import types
 import pytest
 
 from bt_acme.runtime import progress as progress_lib
-
-
-class _Clock:
-  """A clock that the test advances."""
-
-  def __init__(self):
-    self.now = 100.0
-
-  def __call__(self):
-    return self.now
-
+from tests.runtime import contexts
 
 _VALUES = {
   'actor_steps': 12_340,
@@ -48,7 +38,7 @@ def be_unsupervised(monkeypatch):
 
 
 def test_progress_prints_a_line_every_ten_seconds():
-  stream, clock = io.StringIO(), _Clock()
+  stream, clock = io.StringIO(), contexts.Clock()
   progress = progress_lib.Progress(1000, stream=stream, clock=clock)
   # For a resumed run, speeds are measured from here on.
   for second in range(0, 22, 2):
@@ -66,7 +56,7 @@ def test_progress_prints_a_line_every_ten_seconds():
 
 
 def test_speeds_are_averages_of_the_last_half_minute():
-  stream, clock = io.StringIO(), _Clock()
+  stream, clock = io.StringIO(), contexts.Clock()
   progress = progress_lib.Progress(10**6, stream=stream, clock=clock)
   steps = 0
   for second in range(200):
@@ -79,7 +69,7 @@ def test_speeds_are_averages_of_the_last_half_minute():
 
 
 def test_a_terminal_shows_a_bar_with_the_text():
-  stream, clock = io.StringIO(), _Clock()
+  stream, clock = io.StringIO(), contexts.Clock()
   stream.isatty = lambda: True
   progress = progress_lib.Progress(20_000, stream=stream, clock=clock)
   assert stream.getvalue()  # Before anything is compiled.
@@ -103,7 +93,7 @@ def test_a_supervised_process_marks_its_line(
 ):
   if mode is not None:
     monkeypatch.setenv(progress_lib.STATUS_VARIABLE, mode)
-  clock = _Clock()
+  clock = contexts.Clock()
   progress = progress_lib.Progress(1000, clock=clock)
   for seconds_more in (seconds - 0.1, 0.2):
     progress.update({'actor_steps': 500})

@@ -1,11 +1,9 @@
 """Checkpoints of the tables of a real Reverb server, with faults."""
 
-import contextlib
 import gc
 import itertools
 import os
 import pathlib
-import resource
 import shutil
 import subprocess
 import sys
@@ -229,35 +227,27 @@ def newest_intact(run):
   return values['n']
 
 
-@contextlib.contextmanager
-def longest_file(num_bytes):
-  """Limits the size of the files of this process."""
-  limit = resource.RLIMIT_FSIZE
-  before = resource.getrlimit(limit)
-  resource.setrlimit(limit, (num_bytes, before[1]))
-  try:
-    yield
-  finally:
-    resource.setrlimit(limit, before)
-
-
 # If writing fails, NumPy leaves its archive open, which then cannot be closed.
 @pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
-def test_a_full_disk_leaves_a_complete_checkpoint(tmp_path, caplog):
+def test_a_full_disk_leaves_a_complete_checkpoint(
+  tmp_path, caplog, limit_file_size
+):
   run = make_run(tmp_path)
   replay, writer = serve_much(run)
   try:
     save_number(writer, 1)
-    with longest_file(1 << 20):  # Enough for the arrays, but not the replay.
-      save_number(writer, 2)
-      save_number(writer, 3)
+    limit_file_size(1 << 20)  # Enough for the arrays, but not the replay.
+    save_number(writer, 2)
+    save_number(writer, 3)
+    limit_file_size(None)
     assert 'Replay not saved' in caplog.text
     assert newest_intact(run) == 3
     # Both checkpoints link to the replay of the first.
     paths = list(tmp_path.rglob('chunks.tfrecord'))
     assert len({path.stat().st_ino for path in paths}) == 1
-    with longest_file(1 << 18):
-      save_number(writer, 4)
+    limit_file_size(1 << 18)
+    save_number(writer, 4)
+    limit_file_size(None)
     assert 'Checkpoint failed; keeping' in caplog.text
     assert newest_intact(run) == 3
     assert not list(replay_checkpoints.scratch(run).iterdir())

@@ -13,8 +13,8 @@ import threading
 import pytest
 
 from bt_acme.runtime import workdir_lock
+from tests.launch import scripts
 
-_ROOT = pathlib.Path(__file__).parents[2]
 # Holds the lock until its standard input ends.
 _HOLDER = """
 import sys
@@ -37,7 +37,7 @@ def make_hold(workdir):
   def hold():
     process = subprocess.Popen(
       [sys.executable, '-c', _HOLDER, workdir],
-      env={**os.environ, 'PYTHONPATH': str(_ROOT)},
+      env=scripts.ENVIRONMENT,
       stdin=subprocess.PIPE,
       stdout=subprocess.PIPE,
       text=True,

@@ -9,6 +9,7 @@ import pytest
 from bt_acme import config as config_lib
 from bt_acme.config import run as run_config
 from bt_acme.runtime import workdir
+from tests.launch import scripts
 
 CONFIG = config_lib.R2D2Config()
 
@@ -17,17 +18,11 @@ def make_run(tmp_path, **changes):
   return run_config.RunConfig(workdir=str(tmp_path / 'run'), **changes)
 
 
-def contents(folder):
-  return {
-    path: path.read_bytes() for path in folder.rglob('*') if path.is_file()
-  }
-
-
 def test_the_same_run_is_resumed(tmp_path):
   run = make_run(tmp_path)
   extra = {'behaviors': {'behavior': 'x'}}
   assert not workdir.claim(run, CONFIG, extra)
-  before = contents(tmp_path)
+  before = scripts.contents(tmp_path)
   assert workdir.claim(run, CONFIG, extra)
   longer = make_run(
     tmp_path,
@@ -48,7 +43,7 @@ def test_the_same_run_is_resumed(tmp_path):
     replay=config_lib.ReplayConfig(codec='tensors'),
   )
   assert workdir.claim(longer, elsewhere, extra)
-  assert contents(tmp_path) == before and len(before) == 1
+  assert scripts.contents(tmp_path) == before and len(before) == 1
   identity = workdir.read_identity(run.workdir)
   assert identity['agent'] == 'R2D2Config'
   assert identity['run']['env'] == run.env
@@ -76,13 +71,13 @@ def test_another_run_is_an_error_and_changes_nothing(
   tmp_path, run_changes, config, extra, differing
 ):
   workdir.claim(make_run(tmp_path), CONFIG)
-  before = contents(tmp_path)
+  before = scripts.contents(tmp_path)
   with pytest.raises(ValueError, match='was created with other settings') as e:
     workdir.claim(make_run(tmp_path, **run_changes), config, extra)
   message = str(e.value)
   assert all(name in message for name in differing), message
   assert 'learning_rate' not in message and '\n' not in message
-  assert contents(tmp_path) == before
+  assert scripts.contents(tmp_path) == before
 
 
 def given(folder, checksum):
@@ -101,35 +96,35 @@ def test_behaviors_may_move(tmp_path):
   assert workdir.extra(workdir.read_identity(run.workdir)) == given(
     'there', 'ab'
   )
-  before = contents(tmp_path)
+  before = scripts.contents(tmp_path)
   with pytest.raises(ValueError, match="'ab' then, 'cd' now"):
     workdir.claim(run, CONFIG, given('there', 'cd'))
   other = given('there', 'ab')
   other['weights']['init'] = 'partial'
   with pytest.raises(ValueError, match="init='full' then, 'partial' now"):
     workdir.claim(run, CONFIG, other)
-  assert contents(tmp_path) == before
+  assert scripts.contents(tmp_path) == before
 
 
 def test_names_of_behaviors_may_change_with_their_directories(tmp_path):
   run = make_run(tmp_path)
   identity = {'behaviors': ['explorer'], workdir.PARAMS: {'behaviors': ['ab']}}
   workdir.claim(run, CONFIG, identity)
-  before = contents(tmp_path)
+  before = scripts.contents(tmp_path)
   assert workdir.claim(run, CONFIG, {**identity, 'behaviors': ['renamed']})
   # The record keeps the first name, like the copy of the behavior.
-  assert contents(tmp_path) == before
+  assert scripts.contents(tmp_path) == before
 
 
 def test_a_run_without_checksums_is_identified_by_its_directories(tmp_path):
   run, old = make_run(tmp_path), given('here', 'ab')
   del old[workdir.PARAMS]
   workdir.claim(run, CONFIG, old)
-  before = contents(tmp_path)
+  before = scripts.contents(tmp_path)
   assert workdir.claim(run, CONFIG, given('here', 'cd'))
   with pytest.raises(ValueError, match="behavior='here' then, 'there' now"):
     workdir.claim(run, CONFIG, given('there', 'ab'))
-  assert contents(tmp_path) == before
+  assert scripts.contents(tmp_path) == before
 
 
 def test_a_run_that_lacks_a_setting_has_its_default(tmp_path):
