@@ -265,7 +265,8 @@ def test_an_error_is_one_line_of_limited_length():
 
 # Calls that unpickle or execute text; `imports_that_unpickle` finds modules.
 _UNSAFE = re.compile(
-  r'allow_pickle=(?!False)|\b(?:np|numpy)\.load\('
+  r'allow_pickle=(?!False)|\b(?:j?np|numpy)\.load\(|\bread_pickle\('
+  r'|\bread_array\((?![^)]*allow_pickle=False)'
   r'|(?<![\w.])(?:eval|exec|__import__)\('
 )
 
@@ -280,7 +281,8 @@ def test_the_package_neither_unpickles_nor_executes_text():
   'text, is_unsafe',
   [
     *(('numpy.load(path)', True), ('f(allow_pickle=flag)', True)),
-    *(('x = eval(text)', True), ('f(allow_pickle=False)', False)),
+    *(('x = eval(text)', True), ('np.lib.format.read_array(file)', True)),
+    ('np.lib.format.read_array(file, allow_pickle=False)', False),
     *(('json.load(f)', False), ('tree.eval(x)', False)),
   ],
 )
