@@ -83,30 +83,14 @@ def path_of(script):
   return str(ROOT / 'launch' / f'{script}.py')
 
 
-class Script:
-  """A running launch script, in a process like one that a user starts."""
+class Program:
+  """A running program; all of its processes inherit a mark."""
 
-  def __init__(
-    self,
-    script,
-    workdir,
-    *arguments,
-    environment=None,
-    capture=True,
-    prefix=(),
-    settings=TINY,
-  ):
+  def __init__(self, command, environment=None, capture=True):
     pipe = subprocess.PIPE if capture else subprocess.DEVNULL
     self.mark = uuid.uuid4().hex
     self.process = subprocess.Popen(
-      [
-        *prefix,
-        sys.executable,
-        path_of(script),
-        *settings,
-        f'--workdir={workdir}',
-        *arguments,
-      ],
+      command,
       env={**ENVIRONMENT, **(environment or {}), MARK: self.mark},
       stdout=pipe,
       stderr=pipe,
@@ -121,16 +105,27 @@ class Script:
     self.process.wait()
     for process in self.survivors():
       process.kill()
+    self.process.communicate()  # Closes the pipes.
 
   def end(self, seconds=200):
-    """Waits for the end; returns code, standard output, standard error."""
+    """Waits for the end of all processes; returns code, output and errors."""
     output, errors = self.process.communicate(timeout=seconds)
     assert not self.survivors()
     return self.process.returncode, output, errors
 
   def survivors(self):
-    """Returns the processes of the script that still run."""
+    """Returns the processes of the program that still run."""
     return processes_of(self.mark)
+
+
+class Script(Program):
+  """A running launch script, in a process like one that a user starts."""
+
+  def __init__(
+    self, script, workdir, *arguments, prefix=(), settings=TINY, **options
+  ):
+    command = [*prefix, sys.executable, path_of(script), *settings]
+    super().__init__([*command, f'--workdir={workdir}', *arguments], **options)
 
 
 class Server:
@@ -188,10 +183,11 @@ def processes_of(mark):
   return found
 
 
-def wait_until(condition, process, seconds=150):
+def wait_until(condition, process=None, seconds=150):
   deadline = time.monotonic() + seconds
   while not condition():
-    assert process.poll() is None, process.communicate()
+    if process is not None:
+      assert process.poll() is None, process.communicate()
     assert time.monotonic() < deadline
     time.sleep(0.1)
 

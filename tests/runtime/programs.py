@@ -1,13 +1,7 @@
-"""Real Launchpad programs for tests, each in its own process.
-
-All descendants of the process inherit a mark in its environment, so a test can
-check that none of them outlives it.
-"""
+"""Real Launchpad programs for tests, each in its own process."""
 
 import socket
-import subprocess
 import sys
-import uuid
 
 from tests.launch import scripts
 
@@ -68,20 +62,12 @@ def fail():
   time.sleep(0.1)
   raise RuntimeError('a marked failure')
 
-def fail_late():
-  say('fail_late')
-  wait_for_stop()
-  raise RuntimeError('a marked failure')
-
-def kill_itself():
-  os.kill(os.getpid(), signal.SIGKILL)
-
 def killed_once():
   heartbeats.make_heartbeat()()
   if os.path.exists(os.path.join(workdir, 'killed')):
     return idle()
   say('killed')
-  kill_itself()
+  os.kill(os.getpid(), signal.SIGKILL)
 
 def stubborn():
   if launch_type == 'local_mp':
@@ -121,32 +107,16 @@ def _free_port():
     return probe.getsockname()[1]
 
 
-class Run:
+class Run(scripts.Program):
   """A running program."""
 
   def __init__(self, tmp_path, launch_type, nodes, grace='10', checked=''):
     self.workdir = tmp_path
+    self.port = _free_port()
     script = tmp_path / 'script.py'
     script.write_text(_SCRIPT)
-    self.mark = uuid.uuid4().hex
-    self.port = _free_port()
     command = [sys.executable, script, launch_type, tmp_path, 'worker']
-    self.process = subprocess.Popen(
-      [*command, grace, checked, str(self.port), *nodes],
-      env={**scripts.ENVIRONMENT, scripts.MARK: self.mark},
-      stdout=subprocess.PIPE,
-      stderr=subprocess.PIPE,
-      text=True,
-    )
-
-  def __enter__(self):
-    return self
-
-  def __exit__(self, *exc_info):
-    self.process.kill()
-    self.process.communicate()
-    for process in self.survivors():
-      process.kill()
+    super().__init__([*command, grace, checked, str(self.port), *nodes])
 
   def wait_for(self, *names):
     """Waits until these nodes have started."""
@@ -155,12 +125,3 @@ class Run:
       self.process,
       seconds=60,
     )
-
-  def end(self, seconds=60):
-    """Waits for the end; returns code, standard output, standard error."""
-    output, errors = self.process.communicate(timeout=seconds)
-    return self.process.returncode, output, errors
-
-  def survivors(self):
-    """Returns all descendants of this run that still run."""
-    return scripts.processes_of(self.mark)

@@ -339,6 +339,24 @@ def test_ctrl_c_does_not_wait_for_nodes_without_a_heartbeat(
   assert sorted(Scripted.killed) == ['actor/0', 'actor/1', 'server/0']
 
 
+@pytest.mark.parametrize('name, expected', [('learner_0', 1), ('server_0', 0)])
+def test_a_failure_while_stopping_counts_in_checked_nodes(
+  launch, monkeypatch, capsys, name, expected
+):
+  tell = Scripted.signal
+
+  def tell_or_fail(engine, title, signum):
+    failing = title == name.replace('_', '/') and signum == signal.SIGTERM
+    fail(engine, title) if failing else tell(engine, title, signum)
+
+  monkeypatch.setattr(Scripted, 'signal', tell_or_fail)
+  code, _ = launch(
+    most=0, **{name: [work]}, coordinator_0=[after(work, end(0))]
+  )
+  assert code == expected
+  assert ('OSError: no disk' in capsys.readouterr().err) == bool(expected)
+
+
 def test_ctrl_c_during_the_shutdown_lets_nodes_save(
   launch, monkeypatch, capsys
 ):
