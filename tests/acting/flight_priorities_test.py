@@ -63,8 +63,10 @@ def _flown(episode):
   ]
 
 
-@pytest.mark.parametrize('signal', ['discovery', 'return', 'novelty'])
-@pytest.mark.parametrize('draws', ['auto', 'flight'])
+@pytest.mark.parametrize(
+  'signal, draws',
+  [('discovery', 'auto'), ('return', 'flight'), ('novelty', 'auto')],
+)
 def test_scores_and_rows_follow_the_flights(agent, signal, draws):
   agent = _changed(agent, priority_signal=signal, behavior_draws=draws)
   actor, rows, sinks = _play(agent, flight_priorities.new_scores(agent))

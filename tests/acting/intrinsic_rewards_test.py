@@ -71,8 +71,10 @@ def assert_rewards_match_reference(agent, variables, recorder):
     )
 
 
-@pytest.mark.parametrize('scope', ['life', 'episode'])
-@pytest.mark.parametrize('observation', ['current', 'next'])
+# The tests of Acme's loop and of discarded episodes have the other pairs.
+@pytest.mark.parametrize(
+  'observation, scope', [('current', 'life'), ('next', 'episode')]
+)
 def test_actions_are_rewarded_for_the_configured_observation(
   observation, scope
 ):
@@ -85,8 +87,9 @@ def test_actions_are_rewarded_for_the_configured_observation(
   assert actor.awaits_reward == (observation == 'next')
 
 
-@pytest.mark.parametrize('decay', [0.0, 0.1])
-@pytest.mark.parametrize('observation', ['current', 'next'])
+@pytest.mark.parametrize(
+  'observation, decay', [('current', 0.0), ('next', 0.1)]
+)
 def test_metrics_of_an_episode_describe_the_modulator(observation, decay):
   agent = agent_rewarded(reward_observation=observation, error_decay=decay)
   variables, recorder = fakes.variables_of(agent), runs.Recorder()

@@ -25,8 +25,7 @@ from experiments.harness import (
   runs,
 )
 from tests.experiments.harness import fakes
-
-_ROOT = pathlib.Path(__file__).parents[3]
+from tests.launch import scripts
 
 
 @pytest.fixture(name='worker')
@@ -126,7 +125,7 @@ def _interrupt_later(folder, times=1):
   """Presses Ctrl-C one or more times after a run has started."""
 
   def press():
-    _wait(lambda: fakes.executions(folder))
+    scripts.wait_until(lambda: fakes.executions(folder))
     for _ in range(times):
       time.sleep(0.4)
       os.kill(os.getpid(), signal.SIGINT)
@@ -202,25 +201,18 @@ def _start(folder, *command):
   return subprocess.Popen(
     [sys.executable, fakes.__file__, *command],
     cwd=folder,
-    env={**os.environ, 'PYTHONPATH': str(_ROOT)},
+    env=scripts.ENVIRONMENT,
     stdout=subprocess.PIPE,
     text=True,
   )
 
 
-def _wait(condition):
-  end = time.monotonic() + 240
-  while not condition():
-    assert time.monotonic() < end
-    time.sleep(0.02)
-
-
 def test_a_second_worker_resumes_the_run_of_a_killed_worker(tmp_path):
   one, other = (_start(tmp_path, 'work', 'waits', '2') for _ in range(2))
-  _wait(lambda: len(list(tmp_path.rglob('lock'))) == 2)
+  scripts.wait_until(lambda: len(list(tmp_path.rglob('lock'))) == 2)
   one.send_signal(signal.SIGKILL)
   one.communicate()
-  _wait(lambda: len(list(tmp_path.rglob('lock'))) == 1)
+  scripts.wait_until(lambda: len(list(tmp_path.rglob('lock'))) == 1)
   (tmp_path / 'go').touch()
   output, _ = other.communicate(timeout=240)
   assert 'Outcome(done=6, failed=[], blocked=[], left=0' in output
@@ -315,7 +307,7 @@ def test_the_script_of_a_killed_process_is_stopped(tmp_path):
 def test_a_second_worker_repeats_the_function_of_a_killed_worker(tmp_path):
   names = ['slow_1', 'slow_2', 'slow_3']
   one, other = (_start(tmp_path, 'complete', *names) for _ in range(2))
-  _wait(lambda: sum(fakes.counts(tmp_path).values()) == 2)
+  scripts.wait_until(lambda: sum(fakes.counts(tmp_path).values()) == 2)
   one.send_signal(signal.SIGKILL)
   one.communicate()
   (tmp_path / 'go').touch()
@@ -324,7 +316,7 @@ def test_a_second_worker_repeats_the_function_of_a_killed_worker(tmp_path):
   # Only the run of the killed worker is started twice.
   assert sorted(fakes.counts(tmp_path).values()) == [1, 1, 2]
   assert all((tmp_path / name).exists() for name in names)
-  _wait(lambda: not any(map(_is_alive, fakes.processes(tmp_path))))
+  scripts.wait_until(lambda: not any(map(_is_alive, fakes.processes(tmp_path))))
 
 
 def _is_alive(process_id):
@@ -338,7 +330,7 @@ def _is_alive(process_id):
 
 def test_a_run_stopped_by_a_signal_can_be_resumed(tmp_path):
   worker = _start(tmp_path, 'complete', 'slow')
-  _wait(functools.partial(fakes.counts, tmp_path))
+  scripts.wait_until(functools.partial(fakes.counts, tmp_path))
   worker.send_signal(signal.SIGINT)
   output, _ = worker.communicate(timeout=240)
   assert worker.returncode == 128 + signal.SIGINT

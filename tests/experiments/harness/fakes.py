@@ -22,25 +22,20 @@ ENV = 'MiniGrid-Empty-5x5-v0'
 _SECONDS = {'slow': 1, 'long': 100, 'stubborn': 100}
 
 
-def specs(num_seeds, *, script_settings=()):
+def specs(num_seeds):
   """Returns a pre-training run and two transfer runs for each seed."""
   from experiments.harness import runs
 
   found = []
   for seed in range(num_seeds):
     ngu = runs.RunSpec(
-      *(runs.PRETRAINING, 'ngu', f'{ENV}:no_goal', seed, 'run_ngu', 100),
-      settings=script_settings,
+      runs.PRETRAINING, 'ngu', f'{ENV}:no_goal', seed, 'run_ngu', 100
     )
     bt = runs.RunSpec(
       *(runs.TRANSFER, 'bt_ngu', ENV, seed, 'run_bt', 100),
-      settings=script_settings,
       needs=(runs.Need('behavior', ngu),),
     )
-    r2d2 = runs.RunSpec(
-      *(runs.TRANSFER, 'r2d2', ENV, seed, 'run_r2d2', 100),
-      settings=script_settings,
-    )
+    r2d2 = runs.RunSpec(runs.TRANSFER, 'r2d2', ENV, seed, 'run_r2d2', 100)
     found += [bt, r2d2]
   return runs.ordered(found)
 

@@ -12,6 +12,7 @@ from experiments.harness import dataset
 from experiments.paper import __main__ as paper
 from experiments.paper import artifacts, captions, declarations, folders, scales
 from tests.experiments.harness import fakes
+from tests.launch import scripts
 
 _ENV = 'MiniGrid-FourRooms-v0:fixed'
 
@@ -29,12 +30,6 @@ def make_run(tmp_path, capsys, monkeypatch):
 
   run.folder = tmp_path / 'folder'
   return run
-
-
-def _contents(folder):
-  return {
-    path: path.read_bytes() for path in folder.rglob('*') if path.is_file()
-  }
 
 
 @pytest.mark.parametrize(
@@ -170,11 +165,11 @@ def test_invalid_flags_stop_the_work_with_their_message(run):
 )
 def test_a_directory_with_other_settings_is_not_changed(run, change):
   run('work', 'table3', f'--games={_ENV}', '--seeds=0', '--arms=r2d2')
-  before = _contents(run.folder)
+  before = scripts.contents(run.folder)
   code, _, err = run('work', 'table3', *change)
   assert code == 2 and 'was created with other settings' in err
   assert change[0].rpartition('=')[2] in err
-  assert _contents(run.folder) == before
+  assert scripts.contents(run.folder) == before
 
 
 @pytest.mark.parametrize(
@@ -211,10 +206,10 @@ def test_a_directory_of_another_version_is_not_changed(run):
   code, _, err = run('status', '--pretraining=shared')
   assert code == 2 and "pretraining='per_seed' instead of 'shared'" in err
   mark.write_text(json.dumps({**content, 'version': '0'}))
-  before = _contents(run.folder)
+  before = scripts.contents(run.folder)
   code, _, err = run('table3')
   assert code == 2 and "version='0' instead of" in err
-  assert _contents(run.folder) == before
+  assert scripts.contents(run.folder) == before
 
 
 def test_rendering_requires_gathering(run):

@@ -25,18 +25,19 @@ def test_the_shortest_path_matches_a_hand_computed_case():
 
 
 @pytest.mark.parametrize(
-  'env',
+  'env, seed',
   [
-    'MiniGrid-FourRooms-v0:fixed',
-    'MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.15',
-    'MiniGrid-FourRooms-v0:fixed=24:new_cell=-0.1',
-    'MiniGrid-LavaCrossingS9N1-v0:fixed=2',
-    'MiniGrid-MultiRoom-N2-S4-v0',
-    'MiniGrid-MultiRoom-N2-S4-v0:door=0.3',
-    'MiniGrid-MultiRoom-N2-S4-v0:door=-0.3',
+    ('MiniGrid-FourRooms-v0:fixed', 0),
+    ('MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.15', 0),
+    ('MiniGrid-FourRooms-v0:fixed=24:new_cell=-0.1', 7),
+    ('MiniGrid-LavaCrossingS9N1-v0:fixed=2', 7),
+    ('MiniGrid-MultiRoom-N2-S4-v0', 0),
+    ('MiniGrid-MultiRoom-N2-S4-v0:door=0.3', 0),
+    ('MiniGrid-MultiRoom-N2-S4-v0:door=0.3', 7),
+    ('MiniGrid-MultiRoom-N2-S4-v0:door=-0.3', 0),
+    ('MiniGrid-MultiRoom-N2-S4-v0:door=-0.3', 7),
   ],
 )
-@pytest.mark.parametrize('seed', [0, 7])
 def test_the_environment_returns_the_value_of_the_search(env, seed):
   solution = _solved(env, seed)
   environment = environments.make(env, seed=seed)
