@@ -4,13 +4,12 @@ import email
 import os
 import pathlib
 import shutil
-import subprocess
-import sys
 import zipfile
 
 import pytest
 
 from bt_acme import version
+from tests import python
 
 ROOT = pathlib.Path(__file__).parents[1]
 _BUILD = ('setup.py', 'pyproject.toml', 'README.md', 'requirements', 'bt_acme')
@@ -38,14 +37,11 @@ def build(tmp_path_factory):
   for name in _BUILD:  # A copy, because a build writes next to its source.
     copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
     copy(ROOT / name, source / name)
-  subprocess.run(
-    [
-      *(sys.executable, '-m', 'pip', 'wheel', '--quiet', '--no-deps'),
-      *('--no-build-isolation', '--wheel-dir', str(folder), str(source)),
-    ],
-    check=True,
-    capture_output=True,
+  done = python.run(
+    *('-m', 'pip', 'wheel', '--quiet', '--no-deps', '--no-build-isolation'),
+    *('--wheel-dir', folder, source),
   )
+  assert done.returncode == 0, done.stderr
   (wheel,) = folder.glob('*.whl')
   return wheel
 
@@ -84,24 +80,13 @@ def test_wheel_has_metadata(wheel):
 
 def test_wheel_works_in_an_empty_directory(wheel, tmp_path):
   site = tmp_path / 'site'
-  subprocess.run(
-    [
-      *(sys.executable, '-m', 'pip', 'install', '--quiet', '--no-deps'),
-      *('--target', str(site), str(wheel)),
-    ],
-    check=True,
-    capture_output=True,
-  )
+  install = ('-m', 'pip', 'install', '--quiet', '--no-deps')
+  done = python.run(*install, '--target', site, wheel)
+  assert done.returncode == 0, done.stderr
   folder = tmp_path / 'empty'
   folder.mkdir()
-  done = subprocess.run(
-    [sys.executable, '-c', _PROGRAM],
-    cwd=folder,
-    env={**os.environ, 'PYTHONPATH': str(site)},
-    capture_output=True,
-    text=True,
-    check=False,
-  )
+  environment = {**os.environ, 'PYTHONPATH': str(site)}
+  done = python.run('-c', _PROGRAM, cwd=folder, env=environment)
   assert done.returncode == 0, done.stderr
   assert done.stdout.startswith(str(site))
   for name in ('visits.png', 'curves.png', 'episode.webm', 'run/config.json'):

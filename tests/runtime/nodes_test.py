@@ -5,7 +5,6 @@ were moved. Here, the run continues with a larger budget.
 """
 
 import contextlib
-import csv
 import dataclasses
 import functools
 import json
@@ -35,6 +34,7 @@ from bt_acme.runtime import (
   reverb_learner,
 )
 from bt_acme.runtime import workdir as workdir_lib
+from tests.launch import scripts
 from tests.runtime import contexts
 
 _OLD_RUN = pathlib.Path(__file__).parents[1] / 'data' / 'run_of_0_1_0'
@@ -123,11 +123,6 @@ def make_run(workdir, **changes):
   return run_config.RunConfig(**settings)
 
 
-def rows(workdir, label):
-  with (workdir / 'logs' / label / 'logs.csv').open() as file:
-    return list(csv.DictReader(file))
-
-
 def checkpoint(workdir, number):
   """Returns the values and arrays of a checkpoint."""
   folder = workdir / 'checkpoints' / f'checkpoint-{number}'
@@ -183,14 +178,14 @@ def test_counts_continue_from_the_checkpoint(resumed):
 
 
 def test_logs_continue_in_the_same_files(resumed):
-  old, new = rows(_OLD_RUN, 'actor'), rows(resumed, 'actor')
+  old, new = scripts.rows(_OLD_RUN, 'actor'), scripts.rows(resumed, 'actor')
   columns = list(old[0])  # Newer versions have more.
   assert [
     {name: row[name] for name in columns} for row in new[: len(old)]
   ] == old
   assert len(new) > len(old)
   assert all(600 <= int(row['actor_steps']) for row in new[len(old) :])
-  learner = rows(resumed, 'learner')
+  learner = scripts.rows(resumed, 'learner')
   assert int(learner[-1]['learner_steps']) > 792
   # Columns that the old version did not have.
   assert learner[0]['first_visit_share'] == ''
@@ -202,7 +197,7 @@ def test_logs_continue_in_the_same_files(resumed):
 
 
 def test_the_final_parameters_are_evaluated_and_exported(resumed):
-  evaluator = rows(resumed, 'evaluator')
+  evaluator = scripts.rows(resumed, 'evaluator')
   assert [int(row['evaluation_point']) for row in evaluator] == [
     *(650, 650, 700, 700),
   ]
