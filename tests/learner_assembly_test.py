@@ -1,11 +1,13 @@
-"""Tests that the learner core depends on the agent's configuration."""
+"""Tests that the learner core depends on the agent's configuration.
+
+tests/acting/learned_steps_test.py has recurrent states that flights hold.
+"""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
-from bt_acme import assembly, behaviors, learner_assembly
+from bt_acme import assembly, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.core import types
 from tests.core import toys
@@ -17,35 +19,6 @@ _GROUPS = {
 }
 
 
-def _stepped(agent, source):
-  """Returns states before and after a learner step, and its priorities."""
-  core = learner_assembly.make_learner_core(agent)
-  batch = toys.batch(
-    6,
-    4,
-    num_actions=3,
-    num_extra=int(agent.transfer is not None),
-    shape=_SPEC.observation_shape,
-  )
-  batch = batch._replace(source=np.full_like(batch.source, source))
-  state = core.init(jax.random.key(0))
-  after, priorities, _ = jax.jit(core.step)(state, batch, jnp.ones([4]))
-  return state, after, priorities
-
-
-@pytest.mark.parametrize('source', [types.OWN, types.FLIGHT])
-def test_flight_recurrent_state(source):
-  results = []
-  for in_flights in ('advance', 'hold'):
-    config = config_lib.BTConfig(
-      **_GROUPS,
-      transfer=config_lib.TransferConfig(flight_recurrent_state=in_flights),
-    )
-    agent = assembly.Agent(config, _SPEC, (behaviors.Uniform(),))
-    results.append(_stepped(agent, source)[2])
-  assert np.allclose(*results, rtol=1e-5) == (source == types.OWN)
-
-
 def test_intrinsic_networks_have_their_own_learning_rate():
   config = config_lib.NGUConfig(
     **_GROUPS,
@@ -54,7 +27,11 @@ def test_intrinsic_networks_have_their_own_learning_rate():
     ),
     learner=config_lib.LearnerConfig(loss='retrace', learning_rate=1e-5),
   )
-  before, after, _ = _stepped(assembly.Agent(config, _SPEC), types.OWN)
+  core = learner_assembly.make_learner_core(assembly.Agent(config, _SPEC))
+  batch = toys.batch(6, 4, num_actions=3, shape=_SPEC.observation_shape)
+  batch = batch._replace(source=np.full_like(batch.source, types.OWN))
+  before = core.init(jax.random.key(0))
+  after, _, _ = jax.jit(core.step)(before, batch, jnp.ones([4]))
 
   def largest_step(name):
     steps = jax.tree.map(
