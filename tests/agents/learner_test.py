@@ -231,33 +231,25 @@ def test_statistics_are_restored_in_groups_of_another_size(
 
 
 def train_on_devices():
-  """Compares one with four devices; must run in a process with four devices."""
+  """Restores a learner; must run in a process with four devices."""
   with pytest.MonkeyPatch.context() as monkeypatch:
     sharing.share_compiled_functions(monkeypatch)
-    _train_on_devices()
-
-
-def _train_on_devices():
-  saved = []
-  for num_devices in (1, 0):
-    agent = make_agent('ngu', num_devices=num_devices)
-    learner = make_learner(agent, iter(fakes.make_samples(4)))
+    agent, samples = make_agent('ngu', num_devices=0), fakes.make_samples(4)
+    expected, _ = finish(make_learner(agent, iter(samples)), 4)
+    learner = make_learner(agent, iter(samples))
     for _ in range(2):
       learner.step()
-    state = learner.save()
-    learner = make_learner(agent, learner._dataset)
-    learner.restore(state)
-    for _ in range(2):
-      learner.step()
-    learner.flush()
-    saved.append((learner.save()['arrays'], learner.variables))
-    assert learner.max_priority > 1
-    for x in jax.tree.leaves(learner.template):
-      assert len(x.sharding.device_set) == (num_devices or 4)
-  chex.assert_trees_all_close(*saved, rtol=1e-4, atol=2e-6)
+    fresh = make_learner(agent, iter(samples[2:]))
+    fresh.restore(learner.save())
+    for x in jax.tree.leaves(fresh.template):
+      assert len(x.sharding.device_set) == 4
+    found, max_priority = finish(fresh, 2)
+    assert max_priority > 1
+    chex.assert_trees_all_close(found, expected, rtol=1e-4, atol=2e-6)
 
 
-def test_a_learner_on_four_devices_matches_one_on_a_single_device():
+# tests/core/data_parallel_test.py compares the steps with those on one device.
+def test_a_learner_on_four_devices_is_restored():
   python.run_on_four_devices(
     'from tests.agents import learner_test as t; t.train_on_devices()'
   )
