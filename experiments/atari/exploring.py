@@ -81,7 +81,7 @@ def _show(config: ExploreConfig, behavior: behaviors.Exported) -> None:
   }
   visits = {
     label: visits_lib.play(
-      visits_lib.player(behavior, rates, config.seed),
+      visits_lib.player(behavior, rates.tolist(), config.seed),
       env=config.game,
       num_games=config.episodes,
       actor_steps=config.episode_steps,
