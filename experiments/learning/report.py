@@ -201,8 +201,7 @@ def _row(
 def _cell(rows: Any, column: str) -> str:
   """Summarizes one column of a run over seeds."""
   if column == 'seeds':
-    num_solved = sum(row['solved'] >= _SOLVED for row in rows)
-    return f'{num_solved} of {len(rows)}'
+    return f'{sum(row["solved"] >= _SOLVED for row in rows)} of {len(rows)}'
   if column == 'each':
     return ' '.join(f'{100 * row["solved"]:.0f}' for row in rows)
   if column.startswith('each_'):
