@@ -337,6 +337,12 @@ def test_table_of_compiled_functions():
   ]
 
 
+def test_an_invalid_setting_of_a_compiled_function():
+  result = run_module('benchmarks.compiled', '--batch_size=0')
+  assert result.returncode == 2
+  assert result.stderr == 'error: batch_size=0 must be positive.\n'
+
+
 def test_kernel_times_of_a_profile():
   names = [
     {'ph': 'M', 'pid': 1, 'args': {'name': '/device:GPU:0'}},

@@ -13,7 +13,7 @@ which the maximum of `AtariVectorEnv` still includes frames of the previous
 step.
 
 The name of a game or task may end with `:pixels=42`, for frames of 42x42 pixels
-instead, with which a small network needs a quarter of the time.
+instead, which networks process faster.
 """
 
 import collections

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
     ('r2d2', {'acting': {'bootstrap_truncations': False}}),
     ('ngu:reward_observation=next', {}),
     ('bt', {}),
+    ('bt', {'learner': {'loss': 'retrace', 'trace_decay': 0.95}}),
     ('bt:flight_recurrent_state=hold', {}),
     ('bt:extra_action=False', {}),
   ],

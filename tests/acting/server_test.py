@@ -139,6 +139,7 @@ def compile_for_most_groups(steps, *args):
     ('ngu:reward_observation=next', True, False),
     ('bt:flight_priorities=learned', True, False),
     ('bt:flight_law=jump_start', False, False),
+    ('bt:flight_law=until_agent', False, False),
     ('bt:flight_law=triggered', False, False),
   ],
 )
