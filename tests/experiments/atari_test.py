@@ -284,7 +284,8 @@ def test_exploring_prints_a_table_and_draws_the_rooms(tmp_path, capsys):
   )
   assert exploring.run(config, launch=_export_untrained) == 0
   rows = [' '.join(r.split()) for r in capsys.readouterr().out.splitlines()]
-  for label in ('random', 'behavior'):
+  trained = 'behavior, with the epsilons of its training'
+  for label in ('random', 'behavior', trained):
     assert any(row.startswith(f'{label} 2 60 1 ') for row in rows)
   with Image.open(tmp_path / 'rooms.png') as image:
     width, height = image.size
