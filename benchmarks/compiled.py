@@ -22,7 +22,7 @@ from typing import Any, List, NamedTuple, Tuple
 import jax
 from absl import flags as absl_flags
 
-from benchmarks import accelerated, hlo, operations, targets
+from benchmarks import accelerated, hlo, operations, target_devices
 from bt_acme import config as config_lib
 from bt_acme.cli import flags, training
 from bt_acme.config import names, presets
@@ -72,15 +72,15 @@ def estimate(
 
   Args:
     function: the function, with its arguments on devices of the target.
-    target: one of `targets.TARGETS`.
+    target: one of `target_devices.TARGETS`.
     num_devices: the number of devices that share the products.
   """
   traced = function.jitted.trace(*function.arguments)
   flops = operations.flops(traced.jaxpr.jaxpr)
-  compiled = traced.lower().compile(targets.compiler_options(target))
+  compiled = traced.lower().compile(target_devices.compiler_options(target))
   kernels = hlo.kernels(compiled.as_text())
   seconds, limit = _duration(
-    kernels, targets.TARGETS[target], flops / num_devices
+    kernels, target_devices.TARGETS[target], flops / num_devices
   )
   return CompiledStep(
     memory=peak_memory(compiled),
@@ -104,7 +104,7 @@ def peak_memory(compiled: Any) -> int:
 
 
 def _duration(
-  kernels: List[hlo.Kernel], target: targets.Target, flops: float
+  kernels: List[hlo.Kernel], target: target_devices.Target, flops: float
 ) -> Tuple[float, str]:
   """Returns the estimated seconds, and what most of them are spent on."""
   parts = {
@@ -128,7 +128,7 @@ def _row(
   """Compiles a function and returns a row of the table."""
   start = time.process_time()
   found = estimate(function, target, num_devices)
-  device = targets.TARGETS[target]
+  device = target_devices.TARGETS[target]
   number = f'{num_devices} x ' if num_devices > 1 else ''
   fits = '' if found.memory < device.memory else ', does not fit'
   return [
@@ -145,7 +145,9 @@ def _row(
 
 def _define_flags() -> None:
   define = absl_flags.DEFINE_multi_enum
-  define('target', ['v5e', 'h200'], list(targets.TARGETS), 'Accelerators.')
+  define(
+    'target', ['v5e', 'h200'], list(target_devices.TARGETS), 'Accelerators.'
+  )
   define('agent', ['r2d2'], list(accelerated.CONFIGS), 'Agents.')
   absl_flags.DEFINE_multi_string(
     'function', ['learner step'], 'Functions, by a part of their name.'
@@ -168,7 +170,7 @@ def main(argv: List[str]) -> None:
     )
     agent = accelerated.make_agent(names.part(settings, config))
     try:
-      devices = targets.devices(target)
+      devices = target_devices.devices(target)
     except ImportError as error:
       raise ValueError(str(error)) from error
     for function in accelerated.functions(agent, sizes, devices):

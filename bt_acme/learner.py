@@ -188,11 +188,6 @@ class Learner:
     return self.num_finished
 
   @property
-  def max_priority(self) -> float:
-    """The largest recent priority, for `initial_priority='largest'`."""
-    return self.largest_priority()
-
-  @property
   def variables(self) -> assembly.Variables:
     """Copies of the parameters, once all pending steps are computed."""
     return jax.tree.map(np.array, self.copy_variables())

@@ -2,6 +2,8 @@
 
 Every requirement is a lower bound or, for the replay, a cautious estimate. A
 run that does not fit by these numbers cannot run on the machine.
+`runtime.requirements` compares them with the memory of this machine and of its
+GPUs and TPUs.
 """
 
 import math
@@ -63,8 +65,9 @@ def estimate(
   """
   replay = agent.config.replay
   block = blocks.BlockLayout(replay, agent.replay_shapes).num_bytes
-  most = run.num_evaluators if run.has_nodes else 1
-  evaluators = min(run.num_evaluators, most)
+  evaluators = run.num_evaluators
+  if not run.has_nodes:
+    evaluators = min(evaluators, 1)
   acting = [
     _processes(run),
     _environments(

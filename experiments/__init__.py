@@ -1,1 +1,4 @@
-"""One module per experiment; run each as `python -m experiments.NAME`."""
+"""Experiments; run each as `python -m experiments.NAME`.
+
+`harness` runs them; `arguments`, `command_line` and `launching` are shared.
+"""

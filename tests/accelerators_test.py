@@ -13,13 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import accelerated, core_parts, hlo, operations, targets
+from benchmarks import accelerated, core_parts, hlo, operations, target_devices
 from benchmarks import compiled as compiled_lib
 from bt_acme import assembly, behaviors, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import policy as policy_lib
-from bt_acme.core import data_parallel, learner_core
-from bt_acme.core import loss as loss_lib
+from bt_acme.core import data_parallel, learner_core, returns_on_device
 from bt_acme.core.behavior_transfer import bt_actor
 from bt_acme.core.intrinsic import reward as reward_lib
 
@@ -236,7 +235,7 @@ def test_flops_count_each_iteration_and_neither_zeros_nor_unused_results():
 def devices_of(target):
   """Returns devices that exist only for the compiler."""
   try:
-    return targets.devices(target)
+    return target_devices.devices(target)
   except ImportError as error:
     pytest.skip(f'{error} (make test-accelerators)')
 
@@ -244,7 +243,9 @@ def devices_of(target):
 def compile_for(target, jitted, *arguments):
   """Compiles a function for the first device of a target."""
   arguments = accelerated.on(devices_of(target)[0], arguments)
-  return jitted.lower(*arguments).compile(targets.compiler_options(target))
+  return jitted.lower(*arguments).compile(
+    target_devices.compiler_options(target)
+  )
 
 
 def num_kernels(compiled):
@@ -314,7 +315,7 @@ def test_learner_compiles(kind, target, num_devices, tmp_path):
   agent = make_small_agent(kind, tmp_path, num_devices=num_devices)
   _, step = accelerated.learner(agent, devices)
   compiled = step.jitted.lower(*step.arguments).compile(
-    targets.compiler_options(target)
+    target_devices.compiler_options(target)
   )
   assert not compiled_defects(compiled, step, num_devices)
   assert len(collectives(compiled)) <= ALL_REDUCES[kind]
@@ -330,7 +331,7 @@ def test_server_does_not_copy_memories(target, tmp_path):
   sizes = accelerated.Sizes(environments=8, group=4)
   *_, step = accelerated.functions(agent, sizes, devices)
   compiled = step.jitted.lower(*step.arguments).compile(
-    targets.compiler_options(target)
+    target_devices.compiler_options(target)
   )
   assert aliases(compiled) == donated_leaves(step)
   intrinsic = agent.config.intrinsic
@@ -353,7 +354,7 @@ def test_kernels_of_a_step_of_the_lstm():
 
 def test_kernels_of_the_returns():
   x = jnp.zeros([160, 64])
-  returns = jax.jit(loss_lib.returns_on_device)
+  returns = jax.jit(returns_on_device.returns_on_device)
   assert num_kernels(compile_for('h200', returns, x, x, x, x)) < 60
 
 

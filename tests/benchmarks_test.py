@@ -17,7 +17,7 @@ from benchmarks import (
   hlo,
   scale,
   tables,
-  targets,
+  target_devices,
 )
 from bt_acme import config as config_lib
 from bt_acme.config import names, presets
@@ -279,7 +279,9 @@ def test_kernels_and_bytes_of_a_compiled_program(update):
 def test_duration_of_a_compiled_program():
   kernels = hlo.kernels(PROGRAM.replace('UPDATE', UPDATES[0]))
   # Of 101 kernels, the 50 with 100 bytes take longer than a launch.
-  gpu = targets.Target('gpu', 1e9, 25e6, 1e12, 1e9, targets.TARGETS['h200'].gpu)
+  gpu = target_devices.Target(
+    'gpu', 1e9, 25e6, 1e12, 1e9, target_devices.TARGETS['h200'].gpu
+  )
   assert [x.bytes for x in kernels if x.operation.name == 'f'] == [100]
   busy = 50 * 4e-6 + 51 * 2e-6
   seconds, limit = compiled._duration(kernels, gpu, flops=151e6)
@@ -297,7 +299,7 @@ def test_duration_of_a_compiled_program():
 COMPILED = """
 import sys
 import jax
-from benchmarks import compiled, targets
+from benchmarks import compiled, target_devices
 from bt_acme.cli import flags, training
 
 def estimate(function, target, num_devices):
@@ -306,7 +308,7 @@ def estimate(function, target, num_devices):
     memory=20e9, flops=num_devices * 1e12, bytes=1e9 * len(batch.action),
     kernels=len(probabilities), seconds=0.5, limit='nothing')
 
-targets.devices = lambda name: 2 * jax.devices()
+target_devices.devices = lambda name: 2 * jax.devices()
 compiled.estimate = estimate
 compiled._define_flags()
 training.define(compiled.Settings)

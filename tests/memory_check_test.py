@@ -11,6 +11,7 @@ from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.replay import blocks
+from bt_acme.runtime import devices as devices_lib
 from bt_acme.runtime import process_environments, requirements
 from tests.agents import fakes
 
@@ -198,7 +199,7 @@ def make_gpus_in_tmp_path(monkeypatch, tmp_path):
     tool.chmod(0o755)
 
   find_spec = lambda name: name == 'jax_cuda12_plugin'  # noqa: E731
-  monkeypatch.setattr(requirements.importlib.util, 'find_spec', find_spec)
+  monkeypatch.setattr(devices_lib.importlib.util, 'find_spec', find_spec)
   monkeypatch.setenv('PATH', str(tmp_path), prepend=':')
   for name in ('JAX_PLATFORMS', 'CUDA_VISIBLE_DEVICES', *GPU_VARIABLES):
     monkeypatch.delenv(name, raising=False)
@@ -371,7 +372,7 @@ def test_only_visible_gpus_count(monkeypatch, make_gpus, visible, expected):
   make_gpus()
   if visible is not None:
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', visible)
-  memories = requirements._gpu_memories()
+  memories = devices_lib.gpu_memories()
   assert memories == [mebibytes << 20 for mebibytes in expected]
 
 
@@ -382,10 +383,10 @@ def test_a_broken_driver_does_not_delay_the_start(
   monkeypatch, make_gpus, lines
 ):
   make_gpus(lines)
-  monkeypatch.setattr(requirements, '_GPU_TOOL_SECONDS', 0.5)
-  assert requirements._gpu_memories() == []
+  monkeypatch.setattr(devices_lib, '_GPU_TOOL_SECONDS', 0.5)
+  assert devices_lib.gpu_memories() == []
   monkeypatch.setenv('PATH', '/nowhere')
-  assert requirements._gpu_memories() == []
+  assert devices_lib.gpu_memories() == []
 
 
 @pytest.fixture(name='make_tpus')
@@ -399,12 +400,12 @@ def make_tpus_in_tmp_path(monkeypatch, tmp_path):
       (folder / 'vendor').write_text(f'{vendor}\n')
       (folder / 'device').write_text(f'{device}\n')
     pci = [str(path / 'vendor') for path in tmp_path.iterdir()]
-    found = {'/dev/accel*': chips, requirements._PCI_VENDORS: pci}
+    found = {'/dev/accel*': chips, devices_lib._PCI_VENDORS: pci}
     monkeypatch.setattr(
-      requirements.glob, 'glob', lambda path: found.get(path, [])
+      devices_lib.glob, 'glob', lambda path: found.get(path, [])
     )
     monkeypatch.setattr(
-      requirements.importlib.util, 'find_spec', lambda name: name == 'libtpu'
+      devices_lib.importlib.util, 'find_spec', lambda name: name == 'libtpu'
     )
     monkeypatch.delenv('JAX_PLATFORMS', raising=False)
     if platforms is not None:

@@ -20,7 +20,7 @@ import pytest
 
 pytest.importorskip('reverb', reason='needs the full environment')
 
-from benchmarks import accelerated, targets
+from benchmarks import accelerated, target_devices
 from bt_acme.config import names, presets
 from tests import small
 
@@ -157,7 +157,7 @@ def test_commands_exist(path, tmp_path, monkeypatch):
 
 # The values of flags that are not settings.
 TABLE_FLAGS = {
-  'target': targets.TARGETS,
+  'target': target_devices.TARGETS,
   'agent': accelerated.CONFIGS,
   'function': ['learner step', 'policy step', 'server with rewards step'],
 }

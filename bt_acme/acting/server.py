@@ -20,8 +20,6 @@ from bt_acme.acting import policy as policy_lib
 from bt_acme.core import frame_stacking
 from bt_acme.environments import saving
 
-Statistics = policy_lib.Statistics
-
 
 @dataclasses.dataclass(eq=False)
 class InferenceRequest:
@@ -204,7 +202,9 @@ class InferenceServer:
     if is_first_update:
       self._state = self._core.batched.with_embedding(self._params, self._state)
 
-  def restore_statistics(self, group: int, statistics: Statistics) -> None:
+  def restore_statistics(
+    self, group: int, statistics: policy_lib.Statistics
+  ) -> None:
     """Schedules statistics to restore for a group; called from any thread.
 
     Args:
@@ -327,7 +327,7 @@ class InferenceServer:
         lambda x, part=part: x[part], (action, extras)
       )
 
-  def _restore(self, group: int, statistics: Statistics) -> None:
+  def _restore(self, group: int, statistics: policy_lib.Statistics) -> None:
     if not self._rewards:
       return  # The actors compute the rewards.
     start = group * self._group_size
@@ -364,7 +364,7 @@ class RemotePolicy:
       'Actors get no parameters: the inference server has its own.'
     )
 
-  def restore_statistics(self, statistics: Statistics) -> None:
+  def restore_statistics(self, statistics: policy_lib.Statistics) -> None:
     """Restores the statistics of the group on the server."""
     self._server.restore_statistics(self._group, statistics)
 

@@ -24,7 +24,6 @@ from bt_acme.core import types
 from bt_acme.core.intrinsic import host as host_reward
 from bt_acme.environments import saving, vector
 
-Statistics = policy_lib.Statistics
 # The observation, action and reward that end an episode; None before the end.
 Final = Optional[Tuple[np.ndarray, int, float]]
 
@@ -53,7 +52,7 @@ class VectorActor:
     first_environment: int = 0,
     evaluation: bool = False,
     sinks: Optional[Sequence[transition_lib.TransitionSink]] = None,
-    statistics: Optional[Statistics] = None,
+    statistics: Optional[policy_lib.Statistics] = None,
     policy: Optional[policy_lib.Policy] = None,
     scores: Optional[flight_priorities.Scores] = None,
   ):
@@ -151,11 +150,11 @@ class VectorActor:
       extra[np.maximum(number, 0)],
     )
 
-  def statistics(self) -> Optional[Statistics]:
+  def statistics(self) -> Optional[policy_lib.Statistics]:
     """Returns the intrinsic reward's statistics, [N]; None without a reward."""
     return None if self.intrinsic is None else self.intrinsic.statistics()
 
-  def restore_statistics(self, statistics: Statistics) -> None:
+  def restore_statistics(self, statistics: policy_lib.Statistics) -> None:
     """Restores the statistics of the intrinsic reward, if there is one."""
     if self.intrinsic is not None:
       self.intrinsic.restore_statistics(statistics)
@@ -369,7 +368,7 @@ class VectorActor:
 
   def _count(self, i: int, task_reward: float) -> None:
     """Adds a step to the episode metrics of an environment."""
-    extras = self._extras
+    extras, zeros = self._extras, np.zeros(self._num, np.int32)
     intrinsic_reward, alpha = 0.0, None
     if self.intrinsic is not None:
       intrinsic_reward = float(self._reward[i])
@@ -377,12 +376,8 @@ class VectorActor:
         alpha = float(self.intrinsic.alpha[i])
     self._episodes[i].count(
       source=extras['source'][i],
-      flight_length=extras['flight_length'][i]
-      if 'flight_length' in extras
-      else 0,
-      flight_behavior=extras['flight_behavior'][i]
-      if 'flight_behavior' in extras
-      else 0,
+      flight_length=extras.get('flight_length', zeros)[i],
+      flight_behavior=extras.get('flight_behavior', zeros)[i],
       task_reward=task_reward,
       intrinsic_reward=intrinsic_reward,
       alpha=alpha,

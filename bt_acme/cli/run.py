@@ -31,9 +31,6 @@ from bt_acme.runtime import (
 )
 from bt_acme.runtime.engines import in_process
 
-# The exit code of a run that a callback has stopped.
-STOPPED = 75  # EX_TEMPFAIL of sysexits.h: the same command resumes the run.
-
 
 def launch(
   run: run_config.RunConfig,
@@ -240,7 +237,9 @@ def _run_in_process(
       f'Stopped after {tables.counted(steps, "actor step")}; state saved. '
       'Rerun the same command to resume.'
     )
-  return STOPPED if interrupt is None else interrupts.exit_code(interrupt)
+  return (
+    interrupts.STOPPED if interrupt is None else interrupts.exit_code(interrupt)
+  )
 
 
 def _launch_nodes(

@@ -63,12 +63,12 @@ def _train(settings: Any) -> int:
   run = settings.run
   config_class: Any = type(settings).__base__
   transferred: Tuple[Any, ...] = ()
-  weights: Tuple[float, ...] = ()
+  behavior_weights: Tuple[float, ...] = ()
   recorded: Dict[str, Any] = {}
   if given := getattr(settings, 'behaviors', None):
     named = given.expanded()
     transferred = named_behaviors.make(named.behavior, settings.transfer)
-    weights = named.weights
+    behavior_weights = named.weights
     recorded['behaviors'] = dataclasses.asdict(named)
     # Its behaviors are among the others. Older workdirs do not record it.
     del recorded['behaviors']['bank']
@@ -76,7 +76,7 @@ def _train(settings: Any) -> int:
     names.part(settings, config_class),
     assembly.spec_by_name(run.env, num_stacked=run.num_stacked),
     transferred,
-    weights,
+    behavior_weights,
   )
   options = initial_weights.launch_options(
     agent, run.seed, getattr(settings, 'weights', None), recorded=recorded

@@ -3,7 +3,7 @@
 A preset replaces defaults; settings of the user override a preset. Every preset
 works for both pre-training and transfer: an agent ignores settings that it does
 not have, and some settings apply only to pre-training or only to learning a
-task.
+task. `bt_acme.api.training.configure` selects one for `preset='auto'`.
 This command prints the changes of all presets:
 
   python -m bt_acme.config.presets

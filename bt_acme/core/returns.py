@@ -59,7 +59,7 @@ def returns_on_host(
     G_t = r_t + γ_t [V_{t+1} + c_{t+1} (G_{t+1} - U_{t+1})]
 
   The recursion bootstraps from V after the last transition. This function is
-  for one sequence of an actor; `core.loss.returns_on_device` is for batches.
+  for one sequence of an actor; `returns_on_device` is for batches.
 
   Args:
     reward: float64 [T], r.

@@ -12,8 +12,7 @@ import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.acting import transition as transition_lib
-from bt_acme.replay import blocks, fields
-from bt_acme.replay import builder as builder_lib
+from bt_acme.replay import blocks, fields, sequence_builder
 from bt_acme.replay import initial_priority as initial_priority_lib
 
 # Acme's loop passes these fields to an adder; all others are extras.
@@ -33,7 +32,7 @@ class SequenceSink:
 
   def __init__(
     self,
-    builder: builder_lib.SequenceBuilder,
+    builder: sequence_builder.SequenceBuilder,
     write: WriteBlock,
     *,
     initial_priority: initial_priority_lib.InitialPriority = (
@@ -99,7 +98,7 @@ def make_sink(
     largest_priority: see `initial_priority.make`.
   """
   return SequenceSink(
-    builder_lib.SequenceBuilder(config.replay, shapes),
+    sequence_builder.SequenceBuilder(config.replay, shapes),
     write,
     initial_priority=initial_priority_lib.make(
       config, num_actions=num_actions, largest_priority=largest_priority

@@ -162,7 +162,7 @@ class ActorNode(node.Node):
         agent.replay_shapes,
         writer.write,
         num_actions=agent.spec.num_actions,
-        largest_priority=self._learner.get_max_priority,
+        largest_priority=self._learner.get_largest_priority,
       )
       for writer in self._writers
     ]

@@ -5,9 +5,10 @@ values (`values.json`), where N counts up. `files.new_folder` moves it into
 place when it is complete. The previous checkpoint is retained in case the
 newest one cannot be read.
 
-A checkpoint may include a replay, in the directory `replay`. Because replays
-are large, the disk never holds more than two: that of the newest checkpoint,
-and the next one while it is being written.
+A checkpoint may include a replay, in the directory `replay`: the files of
+Reverb's server or, for a run in one process, the states of all nodes, of which
+the replay is one. Because replays are large, the disk never holds more than
+two: that of the newest checkpoint, and the next one while it is being written.
 """
 
 import contextlib

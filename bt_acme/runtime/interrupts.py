@@ -14,6 +14,8 @@ from typing import Any
 
 from bt_acme.runtime import events
 
+# The exit code of a run that a callback has stopped.
+STOPPED = 75  # EX_TEMPFAIL of sysexits.h: the same command resumes the run.
 # If a signal ends a program, shells report this number plus the number of the
 # signal as its exit code.
 _EXIT_CODE_BASE = 128

@@ -122,10 +122,10 @@ class LearnerNode(node.Node):
     """Removes the evaluation of this point, which has been logged."""
     self._evaluations.remove(point)
 
-  def get_max_priority(self) -> float:
+  def get_largest_priority(self) -> float:
     """Returns the largest priority of the learner's recent steps."""
     self._ready.wait()
-    return float(self._learner.max_priority)
+    return float(self._learner.largest_priority())
 
   def start(self) -> None:
     """Makes the learner, and restores the newest checkpoint."""

@@ -16,7 +16,7 @@ from bt_acme.acting import statistics_store
 from bt_acme.config import run as run_config
 from bt_acme.core import leaves
 from bt_acme.evaluation import logs
-from bt_acme.runtime import checkpoints, node_states, serialization
+from bt_acme.runtime import checkpoints, saved_nodes, serialization
 
 _FILE, _FORMAT = 'run', 'bt_acme run 3'
 
@@ -38,9 +38,9 @@ def upgrade(
   if old is None:
     return
   arrays, values, states = old
-  replay = node_states.write(run, agent, states)
+  replay = saved_nodes.write(run, agent, states)
   checkpoints.save(run.checkpoint_folder, arrays, values, replay)
-  node_states.clear(run)
+  saved_nodes.clear(run)
   _path(run).unlink()
 
 
@@ -65,7 +65,7 @@ def read(
   path = _path(run)
   if not path.is_file():
     return None
-  with node_states.refusals(run):
+  with saved_nodes.refusals(run):
     state = _read(path)
     arrays = leaves.restore_leaves(shapes, state['learner'].pop('core'))
     values = {
@@ -126,5 +126,5 @@ def _read(path: pathlib.Path) -> dict[str, Any]:
   header = untrusted.parse_json(file.readline())
   if header['format'] != _FORMAT:
     raise untrusted.InvalidFileError(f'is not of the format {_FORMAT!r}')
-  node_states.check_versions(header['identity'])
+  saved_nodes.check_versions(header['identity'])
   return serialization.load(file, end)

@@ -120,13 +120,10 @@ def clear(run: run_config.RunConfig) -> None:
       shutil.rmtree(path)
 
 
-def take(
-  run: run_config.RunConfig, config: config_lib.ReplayConfig, client: Any
-) -> checkpoints.Replay:
+def take(config: config_lib.ReplayConfig, client: Any) -> checkpoints.Replay:
   """Saves the current replay on the server, and waits until it is written.
 
   Args:
-    run: the run.
     config: the configuration of the replay.
     client: a `reverb.Client`.
 

@@ -38,10 +38,7 @@ def make(
   if run.checkpoint_replay:
     stack.enter_context(replay_checkpoints.in_use(run))
     save_replay = functools.partial(
-      replay_checkpoints.take,
-      run,
-      builder.agent.config.replay,
-      context.replay,
+      replay_checkpoints.take, builder.agent.config.replay, context.replay
     )
   dataset = builder.make_dataset_iterator(context.replay)
   stack.callback(dataset.stop)

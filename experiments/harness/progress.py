@@ -8,7 +8,7 @@ import time
 from typing import Any, Sequence
 
 from bt_acme.runtime import terminal
-from experiments.harness import driver, records, slots, small_runs
+from experiments.harness import records, slots, small_runs, workers
 
 # Seconds between two lines, by whether the output is a terminal.
 _SECONDS = {True: 1.0, False: 10.0}
@@ -107,7 +107,7 @@ def complete(
     else:
       line.say(f'{run.id}: {news}')
 
-  ended = driver.Worker(
+  ended = workers.Worker(
     folder,
     runs,
     slots.unpinned(processes),

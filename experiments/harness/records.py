@@ -13,7 +13,7 @@ import socket
 from typing import NamedTuple, Protocol, Sequence
 
 from bt_acme import files
-from experiments.harness import dataset, locks, pool
+from experiments.harness import dataset, locks, processes
 
 # The signals that make a run save its state and exit.
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -47,7 +47,7 @@ class Runnable(Protocol):
   def is_ready(self, folder: pathlib.Path) -> bool:
     """Returns whether the output of the needed runs exists."""
 
-  def call(self, folder: pathlib.Path) -> pool.Call:
+  def call(self, folder: pathlib.Path) -> processes.Call:
     """Returns the function that a process calls to execute the run."""
 
 

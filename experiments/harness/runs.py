@@ -18,7 +18,7 @@ from bt_acme.config import run as run_config
 from bt_acme.evaluation import tables
 from bt_acme.runtime import workdir as workdir_lib
 from experiments import launching
-from experiments.harness import pool, records
+from experiments.harness import processes, records
 from launch import evaluate, run_bt, run_ngu, run_r2d2
 
 # Values of `RunSpec.stage`. `dataset.RunRow` uses the first three; a final
@@ -169,7 +169,7 @@ class RunSpec:
       or exported_folder.is_complete(run.behavior_folder)
     )
 
-  def call(self, folder: pathlib.Path) -> pool.Call:
+  def call(self, folder: pathlib.Path) -> processes.Call:
     """Returns the function that executes the script."""
     command = launching.command_of(f'{self.script}.py', self.flags)
     return functools.partial(launching.execute, command, folder)

@@ -13,7 +13,7 @@ from typing import Sequence
 
 from bt_acme import compilation_cache
 from bt_acme.runtime import process_environments
-from experiments.harness import pool
+from experiments.harness import processes
 
 _MOST_ON_A_GPU = 4
 # The share of a GPU's memory for JAX in total, and for the inference server of
@@ -23,7 +23,7 @@ _GPU_MEMORY, _SERVER_MEMORY = 0.95, 0.2
 _NO_MEMORY = {'XLA_PYTHON_CLIENT_PREALLOCATE': 'false'}
 
 
-def parse(text: str) -> list[pool.Slot]:
+def parse(text: str) -> list[processes.Slot]:
   """Parses a list of slots.
 
   Args:
@@ -33,7 +33,7 @@ def parse(text: str) -> list[pool.Slot]:
   Raises:
     ValueError: if the text is malformed or requests more cores than exist.
   """
-  slots: list[pool.Slot] = []
+  slots: list[processes.Slot] = []
   left = process_environments.cores()
   for part in text.split(','):
     found = re.fullmatch(r'cpu(?::([0-9]+))?|gpu:([0-9]+)(?:/([0-9]+))?', part)
@@ -53,19 +53,19 @@ def parse(text: str) -> list[pool.Slot]:
         f'{len(left)} are left. Choose from cpu:1 to cpu:{len(left)}.'
       )
     slots += [
-      pool.Slot(f'core {core}', _one_core(), frozenset([core]))
+      processes.Slot(f'core {core}', _one_core(), frozenset([core]))
       for core in left[:number]
     ]
     left = left[number:]
   return slots
 
 
-def unpinned(number: int) -> list[pool.Slot]:
+def unpinned(number: int) -> list[processes.Slot]:
   """Returns slots of one thread each, which are not pinned to cores."""
-  return [pool.Slot('', _one_core())] * number
+  return [processes.Slot('', _one_core())] * number
 
 
-def check(slots: Sequence[pool.Slot]) -> None:
+def check(slots: Sequence[processes.Slot]) -> None:
   """Raises ValueError for a slot whose GPU is not visible to JAX.
 
   Without this check, JAX would only warn and train on the CPU. The check runs
@@ -94,7 +94,7 @@ def _one_core() -> dict[str, str]:
   return {**process_environments.one_core(), **compilation_cache.variables()}
 
 
-def _gpu(device: str, share: int, text: str) -> list[pool.Slot]:
+def _gpu(device: str, share: int, text: str) -> list[processes.Slot]:
   if not 0 < share <= _MOST_ON_A_GPU:
     raise ValueError(
       f'slots={text!r}: {share} runs cannot share a GPU. Choose from 1 to '
@@ -107,4 +107,4 @@ def _gpu(device: str, share: int, text: str) -> list[pool.Slot]:
   if share > 1:
     fraction = _GPU_MEMORY / share - _SERVER_MEMORY
     variables['XLA_PYTHON_CLIENT_MEM_FRACTION'] = f'{fraction:.3f}'
-  return [pool.Slot(f'GPU {device}', variables, is_gpu=True)] * share
+  return [processes.Slot(f'GPU {device}', variables, is_gpu=True)] * share

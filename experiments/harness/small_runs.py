@@ -26,7 +26,7 @@ from bt_acme.cli import evaluation
 from bt_acme.config import names, presets
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import logs, recorder
-from experiments.harness import pool
+from experiments.harness import processes
 
 PRESET = 'minigrid'
 NUM_EPISODES = 64  # Episodes of each evaluation.
@@ -202,7 +202,7 @@ class SmallRun:
       return None
     return result
 
-  def call(self, folder: pathlib.Path) -> pool.Call:
+  def call(self, folder: pathlib.Path) -> processes.Call:
     """Returns the function that executes the run."""
     return functools.partial(_execute, self, folder)
 
@@ -274,7 +274,9 @@ def _checksum(behavior: pathlib.Path) -> str:
   return str(card['params_sha256'])
 
 
-def _execute(run: SmallRun, folder: pathlib.Path, report: pool.Report) -> None:
+def _execute(
+  run: SmallRun, folder: pathlib.Path, report: processes.Report
+) -> None:
   """Trains and evaluates, then writes the result atomically."""
   start = time.monotonic()
   report((0, math.nan))
@@ -302,7 +304,7 @@ def _execute(run: SmallRun, folder: pathlib.Path, report: pool.Report) -> None:
 
 
 def _learn(
-  run: SmallRun, folder: pathlib.Path, report: pool.Report
+  run: SmallRun, folder: pathlib.Path, report: processes.Report
 ) -> _Learned:
   """Trains an agent, or loads a trained one."""
   if run.kind == 'program':
@@ -330,14 +332,13 @@ def _agent_in(agent: assembly.Agent, env: str) -> assembly.Agent:
 
 
 def _train(
-  run: SmallRun, folder: pathlib.Path, report: pool.Report
+  run: SmallRun, folder: pathlib.Path, report: processes.Report
 ) -> _Learned:
   """Trains an agent; exports an explorer's policy for later runs."""
 
   def on_iteration(values: Mapping[str, Any]) -> None:
-    recent = (
-      math.nan if run.explores else values.get('episode_return', math.nan)
-    )
+    shown = {} if run.explores else values
+    recent = shown.get('episode_return', math.nan)
     report((int(values['actor_steps']), float(recent)))
 
   with tempfile.TemporaryDirectory(prefix='bt_acme-') as workdir:

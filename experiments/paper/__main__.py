@@ -25,8 +25,8 @@ from typing import Sequence
 
 from bt_acme import files
 from experiments.harness import dataset as dataset_lib
-from experiments.harness import driver, runs
 from experiments.harness import gather as gather_lib
+from experiments.harness import runs, workers
 from experiments.harness import slots as slots_lib
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import (
@@ -112,7 +112,7 @@ def _make(options: argparse.Namespace) -> int:
   folder.ask(options.artifacts, options.choice)
   if not options.command:
     print(_plan(options), flush=True)
-  ended = driver.Worker(
+  ended = workers.Worker(
     folder.path,
     specs[part - 1 :: parts],
     options.slots,

@@ -6,7 +6,7 @@ import statistics
 from typing import Counter, Mapping, NamedTuple, Sequence
 
 from bt_acme.evaluation import tables
-from experiments.harness import dataset, pool, records, runs
+from experiments.harness import dataset, processes, records, runs
 from experiments.paper import scales
 
 STAGES = {
@@ -69,7 +69,7 @@ def plan(
   folder: pathlib.Path,
   specs: Sequence[runs.RunSpec],
   scale: scales.Scale,
-  slots: Sequence[pool.Slot],
+  slots: Sequence[processes.Slot],
 ) -> str:
   """Describes the planned runs as text; starts nothing."""
   by_stage = estimates(folder, specs, scale)
@@ -134,7 +134,7 @@ def status(
 
 
 def _wall_hours(
-  by_stage: Mapping[str, StageEstimate], slots: Sequence[pool.Slot]
+  by_stage: Mapping[str, StageEstimate], slots: Sequence[processes.Slot]
 ) -> float:
   """Returns the hours of all runs if a worker distributes them over slots."""
   hours = {stage: one.hours for stage, one in by_stage.items()}

@@ -8,8 +8,8 @@ from bt_acme import assembly, environments, learner_assembly
 from bt_acme.acting import vector_actor
 from bt_acme.core import frame_stacking, types
 from bt_acme.environments import vector
-from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import in_process as in_process_replay
+from bt_acme.replay import sequence_builder
 from bt_acme.replay import sinks as adder
 from tests.acting import runs
 from tests.agents import fakes
@@ -38,7 +38,9 @@ def make_replay(agent):
   )
   sinks = [
     adder.SequenceSink(
-      builder_lib.SequenceBuilder(agent.config.replay, agent.replay_shapes),
+      sequence_builder.SequenceBuilder(
+        agent.config.replay, agent.replay_shapes
+      ),
       replay.writer().write,
     )
     for _ in range(runs.N)

@@ -110,7 +110,7 @@ def test_acts_and_learns_in_an_environment_loop(run):
   assert all(jax.tree.leaves(changed))
   assert all(isinstance(x, np.ndarray) for x in jax.tree.leaves(after))
   assert bool(intrinsic) == (run.learner.variables.intrinsic != {})
-  assert run.learner.max_priority > 1
+  assert run.learner.largest_priority() > 1
 
 
 @pytest.mark.parametrize('kind, bootstraps', [('r2d2', True), ('bt', False)])

@@ -70,16 +70,16 @@ def test_metrics_of_sampling_and_target_updates():
 
 def test_the_largest_priority_follows_recent_priorities():
   learner = make_learner(make_agent('r2d2'), iter(fakes.make_samples(4)))
-  assert learner.max_priority == 1
+  assert learner.largest_priority() == 1
   state = learner.save()
   state['values']['max_priority'] = 1000.0
   learner.restore(state)
   for _ in range(4):
     learner.step()
   learner.flush()
-  assert 950 < learner.max_priority < 970  # Four decreases by 1%.
+  assert 950 < learner.largest_priority() < 970  # Four decreases by 1%.
   saved = learner.save()['values']['max_priority']
-  assert saved == learner.max_priority
+  assert saved == learner.largest_priority()
 
 
 def test_parameters_are_those_of_the_step_that_published_them():
@@ -125,7 +125,7 @@ def finish(learner, num_steps):
   for _ in range(num_steps):
     learner.step()
   learner.flush()
-  return learner.save()['arrays'], learner.max_priority
+  return learner.save()['arrays'], learner.largest_priority()
 
 
 @pytest.mark.parametrize('kind', ['r2d2', 'ngu'])

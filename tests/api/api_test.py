@@ -14,6 +14,7 @@ import bt_acme
 from bt_acme import behaviors, environments
 from bt_acme.api import describing
 from bt_acme.cli import run as run_cli
+from bt_acme.runtime import interrupts
 from tests import python
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
@@ -132,7 +133,7 @@ def test_callbacks(r2d2):
   assert run.actor_steps == 100 and seen[-1]['actor_steps'] == 100
   assert len(seen) == 2 * 26 and 'learner_steps' in seen[0]
   assert '100 of 400, stopped' in repr(run)
-  assert run.exit_code == run_cli.STOPPED
+  assert run.exit_code == interrupts.STOPPED
   assert not (run.workdir / 'completed.json').exists()
   with pytest.raises(ValueError, match='contains 3, which is not callable'):
     bt_acme.train(ENVIRONMENT, **TINY, callbacks=[3])

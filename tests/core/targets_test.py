@@ -7,8 +7,7 @@ import pytest
 import rlax
 
 from bt_acme import config as config_lib
-from bt_acme.core import loss as loss_lib
-from bt_acme.core import returns, targets
+from bt_acme.core import returns, returns_on_device, targets
 from tests.core import toys
 from tests.reference import returns as reference
 from tests.reference import value_rescaling
@@ -92,7 +91,7 @@ def _targets(
   if by in ('cpu', 'gpu'):
     arrays = jax.tree.map(jnp.asarray, inputs)
     with toys.as_on(by):
-      return compute(*arrays, config, loss_lib.returns_on_device)
+      return compute(*arrays, config, returns_on_device.returns_on_device)
 
   def compute_one(b):
     column = jax.tree.map(lambda x: x[:, b], inputs)

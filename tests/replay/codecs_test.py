@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bt_acme.core import types
-from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import in_process as in_process_replay
+from bt_acme.replay import sequence_builder
 from bt_acme.replay import sinks as sinks_lib
 from tests.replay import episodes
 
@@ -47,7 +47,7 @@ def test_every_sequence_arrives_as_from_a_replay_in_this_process(
   sinks = [
     replay.sink(),
     sinks_lib.SequenceSink(
-      builder_lib.SequenceBuilder(replay.config, replay.shapes),
+      sequence_builder.SequenceBuilder(replay.config, replay.shapes),
       in_process.writer().write,
     ),
   ]

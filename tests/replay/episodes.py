@@ -9,8 +9,7 @@ import numpy as np
 from bt_acme import config as config_lib
 from bt_acme.acting import transition
 from bt_acme.core import types
-from bt_acme.replay import blocks, decoder, fields
-from bt_acme.replay import builder as builder_lib
+from bt_acme.replay import blocks, decoder, fields, sequence_builder
 
 PERIOD, LENGTH = 4, 12  # P and T: three blocks per sequence.
 
@@ -37,7 +36,7 @@ def make_shapes(
 def make_builder(shapes=None, **settings):
   """Returns a builder, its settings and its shapes."""
   config, shapes = make_config(**settings), shapes or make_shapes()
-  return builder_lib.SequenceBuilder(config, shapes), config, shapes
+  return sequence_builder.SequenceBuilder(config, shapes), config, shapes
 
 
 class Episode(NamedTuple):
@@ -157,7 +156,7 @@ def _assert_sees(batch, index, t, seen, num_stacked) -> None:
 
 def _decode_all(
   episode: Episode,
-  builder: builder_lib.SequenceBuilder,
+  builder: sequence_builder.SequenceBuilder,
   config: config_lib.ReplayConfig,
   shapes: fields.ReplayShapes,
 ) -> types.SequenceBatch:
@@ -177,7 +176,7 @@ def _decode_all(
 
 def assert_is_built(
   episode: Episode,
-  builder: builder_lib.SequenceBuilder,
+  builder: sequence_builder.SequenceBuilder,
   config: config_lib.ReplayConfig,
   shapes: fields.ReplayShapes,
 ) -> types.SequenceBatch:

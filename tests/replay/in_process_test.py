@@ -7,9 +7,8 @@ import jax
 import numpy as np
 import pytest
 
-from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import in_process as in_process_replay
-from bt_acme.replay import sinks
+from bt_acme.replay import sequence_builder, sinks
 from tests.replay import episodes
 
 P, T = episodes.PERIOD, episodes.LENGTH
@@ -128,7 +127,7 @@ def test_a_saved_replay_is_restored(capacity):
     replay = in_process_replay.InProcessReplay(config, shapes, seed=seed)
     writer = replay.writer()
     sink = sinks.SequenceSink(
-      builder_lib.SequenceBuilder(config, shapes), writer.write
+      sequence_builder.SequenceBuilder(config, shapes), writer.write
     )
     return replay, writer, sink
 

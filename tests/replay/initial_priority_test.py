@@ -8,8 +8,7 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.core import targets, types
-from bt_acme.replay import builder as builder_lib
-from bt_acme.replay import initial_priority
+from bt_acme.replay import initial_priority, sequence_builder
 from tests.reference import priorities as reference
 from tests.replay import episodes
 
@@ -47,7 +46,9 @@ def make_episode(rng, num_steps, *, truncated=False, scale=1.0):
 
 def completed(episode, config):
   """Returns the blocks of an episode that complete a sequence."""
-  builder = builder_lib.SequenceBuilder(config.replay, episodes.make_shapes())
+  builder = sequence_builder.SequenceBuilder(
+    config.replay, episodes.make_shapes()
+  )
   played = episodes.play(episode, builder)
   return [block for block in played if block is not None and block.sequence]
 

@@ -5,7 +5,7 @@ Each test has its own server, because a server starts within milliseconds.
 
 import reverb
 
-from bt_acme.replay import builder, sampler, sinks, table, writer
+from bt_acme.replay import sampler, sequence_builder, sinks, table, writer
 from tests.replay import episodes
 
 
@@ -32,7 +32,7 @@ class Replay:
       )
     )
     return sinks.SequenceSink(
-      builder.SequenceBuilder(self.config, self.shapes),
+      sequence_builder.SequenceBuilder(self.config, self.shapes),
       self.writers[-1].write,
       **kwargs,
     )

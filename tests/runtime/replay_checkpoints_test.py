@@ -63,7 +63,7 @@ def contents(replay):
 def save(run, replay):
   writer = saver.Saver(
     run.checkpoint_folder,
-    lambda: replay_checkpoints.take(run, replay.config, replay.client),
+    lambda: replay_checkpoints.take(replay.config, replay.client),
     lambda: replay_checkpoints.clear(run),
   )
   writer.finish(({'n': np.zeros([2])}, {}))
@@ -207,7 +207,7 @@ def serve_much(run):
     fill(replay, 1200)
   return replay, saver.Saver(
     run.checkpoint_folder,
-    lambda: replay_checkpoints.take(run, replay.config, replay.client),
+    lambda: replay_checkpoints.take(replay.config, replay.client),
     lambda: replay_checkpoints.clear(run),
   )
 

@@ -454,7 +454,7 @@ def _make_learner(
     lock.enter_context(replay_checkpoints.in_use(run))
     process.open_files.callback(lock.close)
     save_replay = functools.partial(
-      replay_checkpoints.take, run, AGENT.config.replay, context.replay
+      replay_checkpoints.take, AGENT.config.replay, context.replay
     )
   learner = Learner(
     context, logger, lambda steps: simulation.on_learner_step(process, steps)

@@ -117,8 +117,7 @@ def resolve(
   flight: flights.FlightStep,
   *,
   num_actions: int,
-  extra_action: bool,
-  extra_behaviors: Optional[Sequence[int]] = None,
+  extra_behaviors: Sequence[int],
 ) -> Resolution:
   """Resolves the agent's choice to the action that the environment receives.
 
@@ -127,19 +126,16 @@ def resolve(
     proposals: int32 [K], the action proposed by each behavior.
     flight: the role of the step in a flight.
     num_actions: A, the number of actions.
-    extra_action: whether choices of A and above select behaviors. If so, the
-      steps of a flight are labeled with the extra action of its behavior,
-      because that choice would have had the same outcome.
-    extra_behaviors: the behavior of each extra action; None if each behavior
-      has one. The flights of other behaviors are labeled with their actions.
+    extra_behaviors: the behavior of each extra action, which choices of A and
+      above select. The steps of its flights are labeled with the extra action,
+      because that choice would have had the same outcome. The flights of other
+      behaviors are labeled with their actions.
 
   Returns:
     The action, its label, and the component that selected the action.
   """
   delegates = choice >= num_actions
   num_behaviors = proposals.shape[0]
-  if extra_behaviors is None:
-    extra_behaviors = range(num_behaviors) if extra_action else ()
   chosen = jnp.asarray([*extra_behaviors, 0], jnp.int32)
   behavior = jnp.where(
     flight.in_flight,
@@ -301,7 +297,6 @@ def _select_action(
     choice,
     proposals,
     num_actions=parts.num_actions,
-    extra_action=parts.config.extra_action,
     extra_behaviors=parts.extra_behaviors,
   )
   resolution = outcome(flight_step)

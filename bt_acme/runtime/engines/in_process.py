@@ -29,8 +29,8 @@ from bt_acme.runtime import (
   learner_node,
   metrics,
   node,
-  node_states,
   old_checkpoints,
+  saved_nodes,
   saver,
 )
 from bt_acme.runtime.engines import in_process_learner
@@ -149,7 +149,7 @@ class InProcess:
       self._with(**clients),
     )
     start(self._actor)
-    states = node_states.read(run, self._agent)
+    states = saved_nodes.read(run, self._agent)
     if states is not None:
       self._restore(states)
     self._evaluators = [
@@ -181,8 +181,8 @@ class InProcess:
     old_checkpoints.upgrade(run, self._agent, self._learner.template)
     return self._learner, saver.Saver(
       run.checkpoint_folder,
-      lambda: node_states.write(run, self._agent, self._states()),
-      functools.partial(node_states.clear, run),
+      lambda: saved_nodes.write(run, self._agent, self._states()),
+      functools.partial(saved_nodes.clear, run),
       start=None,
     )
 
@@ -193,6 +193,6 @@ class InProcess:
   def _restore(self, states: Mapping[str, Any]) -> None:
     """Restores the states returned by `_states`."""
     steps = self.coordinator.get_counts().get('actor_steps', 0)
-    with node_states.refusals(self._run):
+    with saved_nodes.refusals(self._run):
       self._actor.restore(states['actor'], steps)
       self._learner.restore_state(states['learner'])

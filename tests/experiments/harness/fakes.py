@@ -1,4 +1,4 @@
-"""Fake runs that take no time, for tests of the driver.
+"""Fake runs that take no time, for tests of the worker.
 
 python fakes.py run KIND FLAG ...     executes a fake run
 python fakes.py work KIND NUM_SEEDS   starts a worker in this directory
@@ -162,11 +162,11 @@ def _evaluate(path, episodes):
 
 def _work(kind, num_seeds):
   from experiments import launching
-  from experiments.harness import driver, slots
+  from experiments.harness import slots, workers
 
   launching.command_of = command_of(kind)
   folder = pathlib.Path.cwd()
-  worker = driver.Worker(folder, specs(int(num_seeds)), slots.parse('cpu:1'))
+  worker = workers.Worker(folder, specs(int(num_seeds)), slots.parse('cpu:1'))
   print(repr(worker.work()), flush=True)
   return 0
 

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from experiments.harness import pool, records, runs
+from experiments.harness import processes, records, runs
 from experiments.paper import declarations, planning, scales
 
 _CHOICE = declarations.Selection(
   seeds=(0, 1), games=('MiniGrid-Empty-8x8-v0',), arms=('bt_ngu',)
 )
 _SPECS = declarations.declared(['table3'], scales.LAPTOP, _CHOICE)
-_CPU, _GPU = pool.Slot('core', {}), pool.Slot('GPU', {}, is_gpu=True)
+_CPU, _GPU = processes.Slot('core', {}), processes.Slot('GPU', {}, is_gpu=True)
 
 
 def _finish(folder, spec, seconds):

@@ -22,7 +22,7 @@ from concurrent import futures
 from typing import Any, Callable, NamedTuple, Sequence
 
 from bt_acme.runtime import interrupts, workdir_lock
-from experiments.harness import locks, pool, records
+from experiments.harness import locks, processes, records
 
 # Seconds between two checks of runs, signals and the time limit.
 _POLL_SECONDS = 0.2
@@ -75,7 +75,7 @@ class Worker:
     self,
     folder: pathlib.Path,
     todo: Sequence[records.Runnable],
-    slots: Sequence[pool.Slot],
+    slots: Sequence[processes.Slot],
     *,
     hours: float = float('inf'),
     say: Callable[[str], None] = print,
@@ -97,7 +97,7 @@ class Worker:
     """
     self._folder = folder.absolute()
     self._todo = todo
-    self._processes = [pool.Process(slot) for slot in slots]
+    self._processes = [processes.Process(slot) for slot in slots]
     self._is_mixed = len({slot.is_gpu for slot in slots}) > 1
     self._deadline = time.monotonic() + 3600 * hours
     self._say = say
@@ -141,7 +141,7 @@ class Worker:
       *(len(done), failed, blocked, len(left), self._wrong_flags, self._signum)
     )
 
-  def _serve(self, process: pool.Process) -> None:
+  def _serve(self, process: processes.Process) -> None:
     """Executes runs in a process until all are settled; called in a thread."""
     # With slots of both kinds, training uses GPUs and evaluations use cores.
     todo = [
@@ -171,7 +171,7 @@ class Worker:
     needed = {self._state(needed) for needed in run.needed}
     return _BLOCKED if needed & {_FAILED, _BLOCKED} else ''
 
-  def _take(self, run: records.Runnable, process: pool.Process) -> bool:
+  def _take(self, run: records.Runnable, process: processes.Process) -> bool:
     """Executes a run; returns False if the run is not available."""
     try:
       lock = locks.Lock(records.path_of(self._folder, run, 'lock'))
@@ -194,7 +194,7 @@ class Worker:
     return True
 
   def _execute(
-    self, run: records.Runnable, process: pool.Process, lock: locks.Lock
+    self, run: records.Runnable, process: processes.Process, lock: locks.Lock
   ) -> int | None:
     """Returns the exit code of a run; None if another worker has the run."""
     with self._changing:

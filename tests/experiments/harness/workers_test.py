@@ -17,12 +17,12 @@ from bt_acme.runtime import interrupts
 from experiments import launching
 from experiments.harness import (
   dataset,
-  driver,
   locks,
-  pool,
+  processes,
   progress,
   records,
   runs,
+  workers,
 )
 from tests.experiments.harness import fakes
 from tests.launch import scripts
@@ -34,10 +34,10 @@ def make_worker(tmp_path, monkeypatch):
 
   def worker(kind, *, num_seeds=1, num_slots=2, **settings):
     monkeypatch.setattr(launching, 'command_of', fakes.command_of(kind))
-    return driver.Worker(
+    return workers.Worker(
       tmp_path,
       fakes.specs(num_seeds),
-      [pool.Slot(f'slot {i}', {}) for i in range(num_slots)],
+      [processes.Slot(f'slot {i}', {}) for i in range(num_slots)],
       **{'say': lambda line: None, **settings},
     )
 
@@ -182,14 +182,14 @@ def test_a_script_that_is_still_saving_is_not_started_again(tmp_path, worker):
 def test_with_both_kinds_of_slots_training_uses_gpus(tmp_path, monkeypatch):
   monkeypatch.setattr(launching, 'command_of', fakes.command_of('ok'))
   lines = []
-  gpu, cpu = pool.Slot('GPU', {}, is_gpu=True), pool.Slot('core', {})
+  gpu, cpu = processes.Slot('GPU', {}, is_gpu=True), processes.Slot('core', {})
   specs = fakes.specs(1)
   final = runs.RunSpec(
     *(runs.FINAL_EVALUATION, 'r2d2', fakes.ENV, 0, 'evaluate'),
     settings=(('episodes', 2),),
     needs=(runs.Need('workdir', specs[-1]),),
   )
-  driver.Worker(tmp_path, [*specs, final], [cpu, gpu], say=lines.append).work()
+  workers.Worker(tmp_path, [*specs, final], [cpu, gpu], say=lines.append).work()
   starts = [line for line in lines if ': starting on' in line]
   assert [line.endswith('core') for line in starts] == [
     line.startswith(final.id) for line in starts
@@ -283,7 +283,7 @@ def test_a_crashed_process_is_replaced(complete):
   assert complete(crashes, other) == (
     0,
     [
-      f'crashes: exit code {pool.PROCESS_LOST}, failure 1 of 3',
+      f'crashes: exit code {processes.PROCESS_LOST}, failure 1 of 3',
       f'1 of 2: {crashes}: explored in 0 s',
       f'2 of 2: {other}: explored in 0 s',
     ],
@@ -291,7 +291,7 @@ def test_a_crashed_process_is_replaced(complete):
 
 
 def test_the_script_of_a_killed_process_is_stopped(tmp_path):
-  process, log = pool.Process(pool.Slot('', {})), tmp_path / 'log'
+  process, log = processes.Process(processes.Slot('', {})), tmp_path / 'log'
   code = 'import os, time; print(os.getpid(), flush=True); time.sleep(200)'
   command = [sys.executable, '-c', code]
   process.start(functools.partial(launching.execute, command, tmp_path), log)
@@ -299,7 +299,7 @@ def test_the_script_of_a_killed_process_is_stopped(tmp_path):
     assert process.wait(0.1, print) is None
   (script,) = psutil.Process(process._process.pid).children()
   os.kill(process._process.pid, signal.SIGKILL)
-  assert process.wait(100, print) == pool.PROCESS_LOST
+  assert process.wait(100, print) == processes.PROCESS_LOST
   _, alive = psutil.wait_procs([script], timeout=100)
   assert all(each.status() == psutil.STATUS_ZOMBIE for each in alive)
 

@@ -11,7 +11,7 @@ import pytest
 
 import bt_acme
 from bt_acme.config import run as run_config
-from bt_acme.runtime import checkpoints, node_states
+from bt_acme.runtime import checkpoints, saved_nodes
 from tests.agents import fakes
 
 _DATA = pathlib.Path(__file__).parents[1] / 'data'
@@ -24,16 +24,16 @@ def save(tmp_path):
   run = run_config.RunConfig(workdir=str(tmp_path / 'run'))
   agent = fakes.make_agent('r2d2')
   states = {**STATES, 'array': np.arange(6.0).reshape(2, 3)}
-  replay = node_states.write(run, agent, states)
+  replay = saved_nodes.write(run, agent, states)
   checkpoints.save(run.checkpoint_folder, [], {}, replay)
-  node_states.clear(run)
+  saved_nodes.clear(run)
   (path,) = pathlib.Path(run.checkpoint_folder).glob('*/replay/nodes')
   return run, agent, path
 
 
 def test_states_are_read_as_they_were(saved):
   run, agent, _ = saved
-  found = dict(node_states.read(run, agent))
+  found = dict(saved_nodes.read(run, agent))
   np.testing.assert_array_equal(
     found.pop('array'), np.arange(6.0).reshape(2, 3)
   )
@@ -44,14 +44,14 @@ def test_states_are_read_as_they_were(saved):
 
 def test_a_run_without_a_checkpoint_has_no_states(tmp_path):
   run = run_config.RunConfig(workdir=str(tmp_path))
-  assert node_states.read(run, fakes.make_agent('r2d2')) is None
+  assert saved_nodes.read(run, fakes.make_agent('r2d2')) is None
 
 
 def test_a_checkpoint_without_states_does_not_resume(saved):
   run, agent, path = saved
   shutil.rmtree(path.parent)
   with pytest.raises(ValueError, match='has no node states'):
-    node_states.read(run, agent)
+    saved_nodes.read(run, agent)
 
 
 def flip(place):
@@ -99,7 +99,7 @@ def test_a_damaged_or_foreign_file_is_refused_in_one_line(
   if keeps_sum:
     monkeypatch.setattr(checkpoints, 'check_sha256', lambda *args: None)
   with pytest.raises(ValueError, match='do not fit this run') as info:
-    node_states.read(run, agent)
+    saved_nodes.read(run, agent)
   assert run.workdir in str(info.value) and '\n' not in str(info.value)
   assert len(str(info.value)) < 700
 
@@ -108,14 +108,14 @@ def test_other_behaviors_are_refused(saved, tmp_path):
   run, _, _ = saved
   other = fakes.make_agent('bt', tmp_path / 'behavior')
   with pytest.raises(ValueError, match='saved with other behaviors'):
-    node_states.read(run, other)
+    saved_nodes.read(run, other)
 
 
 def test_states_that_cannot_be_written(saved):
   run, agent, path = saved
   before = path.read_bytes()
   with pytest.raises(ValueError, match='function cannot be saved'):
-    node_states.write(run, agent, {'bad': lambda: 0})
+    saved_nodes.write(run, agent, {'bad': lambda: 0})
   assert path.read_bytes() == before
 
 
@@ -129,8 +129,8 @@ def copy_old_run(tmp_path, monkeypatch):
   packed.unlink()
   with (folder / 'checkpoints' / 'run').open('rb') as file:
     identity = json.loads(file.readline())['identity']
-  versions = {name: identity[name] for name in node_states._VERSIONS}
-  monkeypatch.setattr(node_states, '_VERSIONS', versions)
+  versions = {name: identity[name] for name in saved_nodes._VERSIONS}
+  monkeypatch.setattr(saved_nodes, '_VERSIONS', versions)
   return folder
 
 
@@ -159,6 +159,6 @@ def test_a_damaged_file_of_an_earlier_version_is_refused(old_run, place):
 
 
 def test_other_versions_do_not_resume(old_run, monkeypatch):
-  monkeypatch.setitem(node_states._VERSIONS, 'jax', '0.0.1')
+  monkeypatch.setitem(saved_nodes._VERSIONS, 'jax', '0.0.1')
   with pytest.raises(ValueError, match='other versions: jax='):
     bt_acme.load_run(old_run)

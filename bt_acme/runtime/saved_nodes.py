@@ -40,8 +40,8 @@ def layout(agent: assembly.Agent) -> dict[str, Any]:
 def _checksum(behavior: Any) -> str:
   """Returns a behavior's checksum, or its name if it has no parameters.
 
-  The name of an exported behavior contains the path of its directory, which may
-  change, so the name cannot identify the behavior.
+  The name of an exported behavior is that of its directory, which may change,
+  so the name cannot identify the behavior.
   """
   leaves = jax.tree.leaves(behavior.params())
   if not leaves:

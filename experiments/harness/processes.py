@@ -3,7 +3,7 @@
 Each process executes several runs, which share its imports and compiled
 functions. This module does not import JAX, because the environment variables of
 the slot must be set first. Each process starts its own session, so that Ctrl-C
-in a terminal reaches only the driver, which forwards the signal. If the driver
+in a terminal reaches only the worker, which forwards the signal. If the worker
 is killed, the process is asked to stop.
 """
 
@@ -119,19 +119,19 @@ class Process:
 
 
 def _serve(slot: Slot, connection: Any) -> None:
-  """Executes the runs that the driver sends."""
+  """Executes the runs that the worker sends."""
   stops: list[int] = []  # Signals that have arrived between two runs.
   os.setsid()
   for signum in _SIGNALS:
     signal.signal(signum, lambda signum, frame: stops.append(signum))
   signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-  if hasattr(ctypes.CDLL(None), 'prctl'):  # SIGTERM when the driver exits.
+  if hasattr(ctypes.CDLL(None), 'prctl'):  # SIGTERM when the worker exits.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
   os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
   os.environ.update(slot.variables)
   if slot.cores and hasattr(os, 'sched_setaffinity'):
     os.sched_setaffinity(0, slot.cores)
-  with contextlib.suppress(EOFError, OSError):  # The driver has exited.
+  with contextlib.suppress(EOFError, OSError):  # The worker has exited.
     for call, log in iter(connection.recv, None):
       connection.send((True, _execute(call, log, connection, stops)))
 
