@@ -13,8 +13,8 @@ from acme.wrappers import observation_action_reward
 
 from benchmarks import acme_side, harness, our_side, processes, recordings
 from bt_acme import assembly
-from bt_acme.acting import transition as transition_lib
 from bt_acme.agents import builders as builders_lib
+from bt_acme.core import transition as transition_lib
 from bt_acme.core import types
 from bt_acme.replay import sinks
 

@@ -16,11 +16,7 @@ LAYERS = (
   ),
   ('bt_acme.untrusted',),
   ('bt_acme.core',),
-  (
-    'bt_acme.acting.behavior',
-    'bt_acme.acting.transition',
-    'bt_acme.environments',
-  ),
+  ('bt_acme.acting.behavior', 'bt_acme.environments'),
   ('bt_acme.replay',),
   ('bt_acme.assembly',),
   ('bt_acme.learner_assembly',),

@@ -19,7 +19,7 @@ from bt_acme.acting import behavior as behavior_lib
 from bt_acme.acting import episode as episode_lib
 from bt_acme.acting import flight_priorities
 from bt_acme.acting import policy as policy_lib
-from bt_acme.acting import transition as transition_lib
+from bt_acme.core import transition as transition_lib
 from bt_acme.core import types
 from bt_acme.core.intrinsic import host as host_reward
 from bt_acme.environments import saving, vector

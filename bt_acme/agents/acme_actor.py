@@ -10,9 +10,9 @@ import numpy as np
 from acme import adders
 
 from bt_acme import assembly
-from bt_acme.acting import transition as transition_lib
 from bt_acme.acting import variables as variables_lib
 from bt_acme.acting import vector_actor
+from bt_acme.core import transition as transition_lib
 from bt_acme.environments import vector
 
 

@@ -2,7 +2,7 @@
 
 The builder, the bytes of a block, the decoder, both codecs and the learner's
 batch are derived from `stored`. To store an additional value for each step, add
-a line here, add the value to `bt_acme.acting.transition.Transition` and the
+a line here, add the value to `bt_acme.core.transition.Transition` and the
 array to `bt_acme.core.types.SequenceBatch`, and let the actor produce it.
 
 The recurrent state is not a field, because it is stored once per block.

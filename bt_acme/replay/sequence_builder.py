@@ -7,7 +7,7 @@ from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from bt_acme import config as config_lib
-from bt_acme.acting import transition as transition_lib
+from bt_acme.core import transition as transition_lib
 from bt_acme.core import types
 from bt_acme.replay import blocks, fields
 

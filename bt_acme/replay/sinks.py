@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Mapping, Optional
 import numpy as np
 
 from bt_acme import config as config_lib
-from bt_acme.acting import transition as transition_lib
+from bt_acme.core import transition as transition_lib
 from bt_acme.replay import blocks, fields, sequence_builder
 from bt_acme.replay import initial_priority as initial_priority_lib
 

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from bt_acme.acting import transition as transition_lib
+from bt_acme.core import transition as transition_lib
 from bt_acme.core import types
 from bt_acme.replay import sinks as adder
 from tests.acting import runs

@@ -1,12 +1,13 @@
 """Transitions that actors record, and the interface of their destination.
 
-Both acting, which creates transitions, and the replay, which stores them,
-import this module. Neither imports the other.
+Actors create transitions, and the replay stores them; neither imports the
+other.
 """
 
 from typing import Any, NamedTuple, Protocol, Tuple
 
 import numpy as np
+import numpy.typing as npt
 
 from bt_acme.core import types
 
@@ -41,7 +42,7 @@ class Transition(NamedTuple):
       A; `types.NO_ACTION` unless the loss uses it.
   """
 
-  observation: np.ndarray
+  observation: npt.NDArray[np.uint8]
   prev_action: int
   prev_reward: float
   recurrent_state: types.LSTMState
@@ -51,7 +52,7 @@ class Transition(NamedTuple):
   probability: float
   reward: float
   discount: float
-  q_values: np.ndarray
+  q_values: npt.NDArray[np.float32]
   proposal: int = types.NO_ACTION
 
 
@@ -75,7 +76,10 @@ class TransitionSink(Protocol):
     """Adds the next transition of the episode."""
 
   def end_episode(
-    self, observation: np.ndarray, prev_action: int, prev_reward: float
+    self,
+    observation: npt.NDArray[np.uint8],
+    prev_action: int,
+    prev_reward: float,
   ) -> None:
     """Ends the episode with the outcome of its last transition.
 
