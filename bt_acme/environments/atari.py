@@ -41,17 +41,17 @@ _GAMES = """
 """
 ATARI_57 = tuple(_GAMES.split())
 # Below 36 pixels, torso=auto would select the torso for MiniGrid's indices.
-_SMALLEST_SIDE, _LARGEST_SIDE = 36, 160
+_SIDES = range(36, 161)
 
 
 def _side(text: str) -> Optional[int]:
   """Parses the height and width of an observation; None for other texts."""
   side = naming.number(text)
-  is_valid = side is not None and _SMALLEST_SIDE <= side <= _LARGEST_SIDE
-  return side if is_valid else None
+  return side if side in _SIDES else None
 
 
-_MODIFIERS = (naming.Modifier('pixels', 'pixels=42', _side),)
+_LIMITS = f' ({_SIDES[0]} to {_SIDES[-1]})'
+_MODIFIERS = (naming.Modifier('pixels', 'pixels=42', _side, limits=_LIMITS),)
 
 
 def names() -> Tuple[str, ...]:

@@ -50,12 +50,14 @@ class Modifier(NamedTuple):
     parse: converts the text after '=' to a value; returns None for an invalid
       text.
     default: the value of the word without '='; None if a value is required.
+    limits: the limits of the value, for error messages.
   """
 
   word: str
   example: str
   parse: Callable[[str], Any]
   default: Any = None
+  limits: str = ''
 
   def value(self, written: str) -> Any:
     """Returns the value of 'word' or 'word=text'; None if it is invalid."""
@@ -115,7 +117,7 @@ def parse(
         name,
         [_repaired(base, written, known)],
         'The modifiers, in this order, are '
-        + ', '.join(f"':{modifier.example}'" for modifier in modifiers)
+        + ', '.join(f"':{each.example}'{each.limits}" for each in modifiers)
         + '.',
       )
     )

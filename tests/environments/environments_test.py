@@ -117,6 +117,11 @@ def test_the_error_suggests_the_nearest_name(use, name, nearest):
   assert '\n' not in message
 
 
+def test_the_error_states_the_limits_of_a_value():
+  with pytest.raises(ValueError, match=r"':pixels=42' \(36 to 160\)"):
+    environments.validate('pong:pixels=161')
+
+
 def test_unknown_name_without_suggestion():
   with pytest.raises(ValueError, match="env='' is unknown. Choose"):
     environments.validate('')
