@@ -2,8 +2,8 @@
 
 import os
 import pathlib
-import shutil
-from typing import List, Union
+import tempfile
+from typing import Any, Dict, List, Union
 
 from bt_acme import behaviors, files
 from bt_acme.api import describing, loading, runs
@@ -12,8 +12,6 @@ from bt_acme.cli import named_behaviors
 from bt_acme.config import checks
 
 PathLike = Union[str, pathlib.Path]
-
-_UNFINISHED = '.unfinished'  # The directory of a behavior without its card.
 
 
 class Bank:
@@ -75,24 +73,24 @@ class Bank:
     for behavior in self.behaviors()[:1]:
       spec = policy.agent.spec
       behavior.validate(spec.observation_shape, spec.num_actions)
+    self.folder.mkdir(parents=True, exist_ok=True)
     # The behavior appears in the bank together with its card.
-    unfinished = self.folder / _UNFINISHED
-    try:
-      self._write(policy, unfinished / name, episodes)
-      os.rename(unfinished / name, self.folder / name)
-    finally:
-      shutil.rmtree(unfinished, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix='.', dir=self.folder) as unfinished:
+      self._write(policy, pathlib.Path(unfinished) / name, episodes)
+      self.check_name(name)  # Another process may have used it.
+      os.rename(pathlib.Path(unfinished) / name, self.folder / name)
     files.sync_folder(self.folder)
     return behaviors.Exported(str(self.folder / name), setting='bank')
 
   def check_name(self, name: str) -> None:
     """Raises ValueError unless a behavior of this name can be added."""
     checks.require(
-      name not in ('', '.', '..', _UNFINISHED)
+      isinstance(name, str)
       and pathlib.Path(name).name == name
+      and name[:1] not in ('', '.')
       and ',' not in name,
-      f'name={name!r} is not the name of a directory without commas. Choose a '
-      'word.',
+      f'name={name!r} is not the name of a directory without commas and '
+      'without a dot at its start. Choose a word.',
     )
     checks.require(
       not (self.folder / name).exists(),
@@ -107,12 +105,13 @@ class Bank:
     episodes: int,
   ) -> None:
     """Writes a behavior and its card."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    envs, notes = '', ''
+    scores: Dict[str, Any] = {}
+    notes = ''
     if isinstance(source, runs.Run):
       added = source.export(folder)
       if source.agent.behaviors:
-        envs = source.agent.spec.name if episodes else ''
+        if episodes:
+          scores = {'envs': [source.agent.spec.name], 'episodes': episodes}
         notes = describing.learned_with(source.agent)
     else:
       behaviors.export(
@@ -123,8 +122,7 @@ class Bank:
         actor_steps=source.actor_steps,
       )
       added = behaviors.Exported(str(folder), setting='folder')
-    card = describing.describe(added, envs, episodes=episodes, notes=notes)
-    card.save(folder)
+    describing.describe(added, **scores, notes=notes).save(folder)
 
   def names(self) -> List[str]:
     """Returns the names of all behaviors, in alphabetical order.

@@ -152,7 +152,10 @@ def _check(
   settings: Mapping[str, Any],
 ) -> None:
   """Checks what would otherwise fail only after a task has been learned."""
-  checks.require(bool(tasks), 'tasks=[] is empty. Pass at least one task.')
+  checks.require(
+    bool(tasks) and not isinstance(tasks, str),
+    f'tasks={tasks!r} is not a list of tasks. Pass a list with at least one.',
+  )
   for name in ('behavior', 'behavior_weights', 'behavior_roles'):
     _refuse(name, settings.get(name))
   checks.require(

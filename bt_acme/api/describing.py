@@ -59,9 +59,11 @@ def describe(
   if not isinstance(behavior, behaviors.Exported):
     behavior = loading.load_behavior(behavior)
   envs, videos = (
-    environments.names_in(given) if isinstance(given, str) else list(given)
-    for given in (envs, videos)
+    environments.names_in(given) if isinstance(given, str) else given
+    for given in (envs or (), videos or ())
   )
+  for env in (*envs, *videos):
+    assembly.moved(behavior.agent, env)  # Before anything is played.
   pictures: Dict[str, bytes] = {}
   parts = [f'# {behavior.name}', _facts(behavior)]
   for env in videos:

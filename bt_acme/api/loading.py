@@ -7,7 +7,6 @@ from bt_acme import behaviors
 from bt_acme.api import runs
 from bt_acme.behaviors import download
 from bt_acme.config import checks
-from bt_acme.config import run as run_config
 
 # A run, a behavior, or anything that `load_behavior` accepts.
 Source = Union[runs.Run, behaviors.Exported, str, pathlib.Path]
@@ -49,9 +48,6 @@ def load_behavior(
       f'folder={chosen!r} is not an address. Omit sha256.',
     )
     chosen = f'{chosen}#sha256={sha256}'
-  exported = run_config.RunConfig(workdir=chosen).behavior_folder
-  if pathlib.Path(exported).is_dir():
-    chosen = exported
   return behaviors.Exported(chosen, setting='folder')
 
 
@@ -60,9 +56,17 @@ def load_policy(source: Source) -> Union[runs.Run, behaviors.Exported]:
 
   Args:
     source: a run, a behavior, or anything that `load_behavior` accepts.
+
+  Raises:
+    ValueError: for anything else, or if the behavior cannot be loaded.
   """
   if isinstance(source, (runs.Run, behaviors.Exported)):
     return source
+  checks.require(
+    isinstance(source, (str, pathlib.Path)),
+    f'source={source!r} is neither a run nor an exported behavior. Other '
+    'behaviors only act in bt_acme.transfer.',
+  )
   return load_behavior(source)
 
 

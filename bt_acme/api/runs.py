@@ -283,10 +283,13 @@ class Run:
     highest value, and no extra actions. It needs no other behavior.
 
     Args:
-      folder: the directory to write. An existing behavior is replaced.
+      folder: the directory to write. A behavior in it is replaced.
 
     Returns:
       The behavior.
+
+    Raises:
+      ValueError: if the directory contains anything but a behavior.
 
     Example:
       ```python

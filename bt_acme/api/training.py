@@ -204,7 +204,7 @@ def transfer(
     ```
   """
   if isinstance(behavior, banks.Bank):
-    behavior = behavior.behaviors()
+    behavior = _behaviors_in(behavior)
   return _start(config_lib.BTConfig, **locals())
 
 
@@ -226,6 +226,18 @@ def _start(
   init: str = 'full',
 ) -> runs.Run:
   """Creates an agent and runs it; see `pretrain`, `train` and `transfer`."""
+  checks.require(
+    isinstance(env, str),
+    f'env={env!r} is not a name. Pass a string; commas separate several names.',
+  )
+  for name, given in (
+    ('callbacks', callbacks),
+    ('behavior_weights', behavior_weights),
+  ):
+    checks.require(
+      isinstance(given, (list, tuple)),
+      f'{name}={given!r} is not a list. Pass a list, even of one element.',
+    )
   checks.require(
     progress in _DISPLAYS,
     f"progress={progress!r} is not valid. Choose 'auto' or 'off'.",
@@ -253,9 +265,14 @@ def _start(
   )
   transferred: Tuple[behaviors.Behavior, ...] = ()
   if isinstance(config, config_lib.BTConfig):
-    given: Any = behavior if isinstance(behavior, (list, tuple)) else [behavior]
+    listed: Any = (
+      behavior if isinstance(behavior, (list, tuple)) else [behavior]
+    )
     transferred = tuple(
-      made for x in given for made in _make_behaviors(x, config.transfer)
+      made for x in listed for made in _make_behaviors(x, config.transfer)
+    )
+    checks.require(
+      bool(transferred), 'behavior=[] is empty. Pass at least one behavior.'
     )
   agent = assembly.Agent(config, spec, transferred, tuple(behavior_weights))
   source = init_from if isinstance(init_from, behaviors.Exported) else None
@@ -312,6 +329,16 @@ def configure(
   return config, {k: v for k, v in values_of_run.items() if k in RUN_SETTINGS}
 
 
+def _behaviors_in(bank: banks.Bank) -> Sequence[behaviors.Behavior]:
+  found = bank.behaviors()
+  checks.require(
+    bool(found),
+    f'bank={str(bank.folder)!r} contains no behaviors. Add one with '
+    'bt_acme.Bank.add, or correct the directory.',
+  )
+  return found
+
+
 def _make_behaviors(
   given: BehaviorLike, transfer: config_lib.TransferConfig
 ) -> Tuple[behaviors.Behavior, ...]:
@@ -324,4 +351,10 @@ def _make_behaviors(
     return (acting,)
   if isinstance(given, behaviors.Behavior):
     return (given,)
+  checks.require(
+    isinstance(given, (str, pathlib.Path)),
+    f'behavior={given!r} is not a behavior. Pass the result of Run.export for '
+    'a run, Bank.behaviors() for a bank among others, or '
+    'bt_acme.behaviors.FromCallable for a function.',
+  )
   return named_behaviors.make(str(given), transfer)

@@ -13,6 +13,7 @@ from typing import List, Mapping, NamedTuple, Union
 from bt_acme import files
 
 TEXT, _PAGE = 'README.md', 'card.html'
+_MARK = re.compile('SHA-256 of `params.npz`')  # Every card states it.
 _PICTURE = re.compile(r'!\[([^\]]*)\]\(([\w-]+\.(gif|png))\)')
 _LINK = re.compile(r'\[([^\]]*)\]\((https?://[^)\s]*)\)')
 # A block is code, a heading, or lines up to an empty line.
@@ -75,9 +76,19 @@ class Card(NamedTuple):
     """Writes the card as `README.md` and `card.html`, and its pictures.
 
     Args:
-      folder: an existing directory, usually that of the behavior.
+      folder: an existing directory, usually that of the behavior. A card in it
+        is replaced.
+
+    Raises:
+      ValueError: if the directory has a `README.md` that is not a card.
     """
     path = pathlib.Path(folder)
+    readme = path / TEXT
+    if readme.exists() and not _MARK.search(readme.read_text()):
+      raise ValueError(
+        f'folder={str(folder)!r} has a {TEXT} that is not a card and would be '
+        'replaced. Choose another directory.'
+      )
     files.write_text(path / TEXT, self.markdown)
     body = Card(self.markdown)._repr_html_()  # Refers to the saved pictures.
     files.write_text(path / _PAGE, page(path.resolve().name, body))

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import pathlib
+import re
 from typing import Any, Dict, Mapping, Optional, Tuple
 
 import jax
@@ -19,11 +20,15 @@ import numpy as np
 from bt_acme import assembly, files, untrusted
 from bt_acme import config as config_lib
 from bt_acme.behaviors import pretrained
-from bt_acme.config import checks
+from bt_acme.config import checks, names
 from bt_acme.core import weight_transfer
 
 _FORMAT = 1
 _CARD, _PARAMS = 'behavior.json', 'params.npz'
+# Files that a behavior may contain, with those of its card.
+_OF_BEHAVIOR = re.compile(
+  r'behavior\.json|params\.npz|README\.md|card\.html|[\w-]+\.(gif|png)'
+)
 _SEPARATOR = '::'
 # Training stays far below these limits. Larger values would overflow.
 _LARGEST_PARAMETER = 1e6
@@ -48,15 +53,18 @@ def export(
   statistics: Optional[Any],
   actor_steps: int,
 ) -> None:
-  """Writes a behavior, replacing any existing one.
+  """Writes a behavior, replacing any existing one and its card.
 
   Args:
-    folder: the directory to write.
+    folder: the directory to write. It must not contain anything else.
     agent: an R2D2 or NGU agent.
     variables: the parameters of the agent.
     statistics: the statistics of the agent's intrinsic reward, merged over its
       environments; None if the agent has no intrinsic reward.
     actor_steps: the number of actor steps of training.
+
+  Raises:
+    ValueError: if the directory contains anything else.
 
   Example:
     ```python
@@ -70,6 +78,7 @@ def export(
     )
     ```
   """
+  _check_replaceable(pathlib.Path(folder))
   params = _as_file(variables)
   with files.new_folder(folder) as temporary:
     (temporary / _PARAMS).write_bytes(params)
@@ -85,6 +94,19 @@ def export(
       'params_sha256': hashlib.sha256(params).hexdigest(),
     }
     (temporary / _CARD).write_text(json.dumps(card, indent=2) + '\n')
+
+
+def _check_replaceable(folder: pathlib.Path) -> None:
+  """Raises ValueError if a directory contains more than a behavior."""
+  if not os.path.lexists(folder):
+    return
+  found = sorted(os.listdir(folder)) if folder.is_dir() else [folder.name]
+  kept = [name for name in found if not _OF_BEHAVIOR.fullmatch(name)]
+  if kept or (found and _CARD not in found):
+    raise ValueError(
+      f'folder={str(folder)!r} contains {(kept or found)[0]!r}, which is not '
+      'part of a behavior and would be deleted. Choose another directory.'
+    )
 
 
 def read_checksum(folder: str) -> str:
@@ -125,6 +147,11 @@ def read(folder: str, *, setting: str) -> ExportedPolicy:
   """
   path = pathlib.Path(folder)
   subject = f'{setting}={folder!r}'
+  checks.require(
+    path.is_dir(),
+    f'{subject} is neither a directory nor the name of a behavior: '
+    f'{names.suggest(folder, pretrained.names())}',
+  )
   for name in (_CARD, _PARAMS):
     if not os.path.isfile(path / name):
       raise ValueError(

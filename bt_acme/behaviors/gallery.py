@@ -53,4 +53,7 @@ def write(folder: pathlib.Path) -> pathlib.Path:
 if __name__ == '__main__':
   if len(sys.argv) != 2:
     sys.exit('Usage: python -m bt_acme.behaviors.gallery FOLDER')
-  print(write(pathlib.Path(sys.argv[1])))
+  try:
+    print(write(pathlib.Path(sys.argv[1])))
+  except ValueError as error:
+    sys.exit(f'error: {error}')

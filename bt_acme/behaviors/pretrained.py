@@ -4,10 +4,12 @@ Each is a directory that `Run.export` wrote, in `pretrained/`, with a card
 `README.md` next to the parameters: its training, its scores and its limits.
 """
 
+import os
 import pathlib
 from typing import Tuple
 
 from bt_acme.behaviors import download
+from bt_acme.config import run as run_config
 
 _DIRECTORY = pathlib.Path(__file__).with_suffix('')
 
@@ -30,8 +32,9 @@ def resolve(behavior: str, *, setting: str = 'behavior') -> str:
   """Returns the directory of a behavior.
 
   Args:
-    behavior: a directory, one of `names()`, or the address of an archive, which
-      is downloaded. An existing directory takes precedence over a name.
+    behavior: a directory, the workdir of a pre-training run, which contains a
+      behavior, one of `names()`, or the address of an archive, which is
+      downloaded. An existing directory takes precedence over a name.
     setting: the name of the user's setting for the behavior, for errors.
 
   Raises:
@@ -41,4 +44,5 @@ def resolve(behavior: str, *, setting: str = 'behavior') -> str:
     return download.fetch(behavior, setting=setting)
   if behavior in names() and not pathlib.Path(behavior).exists():
     return str(_DIRECTORY / behavior)
-  return behavior
+  exported = run_config.RunConfig(workdir=behavior).behavior_folder
+  return exported if os.path.isdir(exported) else behavior

@@ -3,9 +3,11 @@
 `bt_acme.config` rejects settings that are wrong on every machine.
 """
 
+import math
 from typing import List
 
 from bt_acme import assembly, memory_check
+from bt_acme import config as config_lib
 from bt_acme.config import run as run_config
 from bt_acme.runtime import devices, process_environments
 
@@ -18,20 +20,11 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
       processes would need the same TPU, or the memory of this machine, of its
       TPUs, or of a process's part of its GPUs is too small.
   """
-  replay = agent.config.replay
   if run.snapshots and agent.intrinsic is None:
     raise ValueError(
       f'snapshot_steps={run.snapshot_steps!r} exports behaviors during '
       f'pre-training, but {type(agent.config).__name__} does not pre-train. '
       'Remove snapshot_steps.'
-    )
-  fillable = run.max_actor_steps // replay.sequence_period
-  if fillable < replay.min_replay_size:
-    raise ValueError(
-      f'max_actor_steps={run.max_actor_steps} produces only about {fillable} '
-      f'sequences, fewer than min_replay_size={replay.min_replay_size}, so the '
-      'learner would never start. Raise max_actor_steps, lower '
-      'min_replay_size, or choose a smaller preset.'
     )
   if (
     run.inference == 'server'
@@ -51,6 +44,24 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
     _check_devices(run, agent, 'GPUs', gpus, 4)
     # A TPU multiplies in bfloat16 and may store operands in no other form.
     _check_devices(run, agent, 'TPU chips', chips, 2)
+  _check_budget(run, agent.config.replay)
+
+
+def _check_budget(
+  run: run_config.RunConfig, replay: config_lib.ReplayConfig
+) -> None:
+  """Raises ValueError if the replay would not fill up to its minimum."""
+  num, period = run.num_environments, replay.sequence_period
+  fillable = num * (run.max_actor_steps // num // period)
+  if fillable < replay.min_replay_size:
+    enough = num * period * math.ceil(replay.min_replay_size / num)
+    raise ValueError(
+      f'max_actor_steps={run.max_actor_steps} produces only about {fillable} '
+      f'sequences in {num} environments, fewer than min_replay_size='
+      f'{replay.min_replay_size}, so the learner would never start. Raise '
+      f'max_actor_steps to at least {enough}, lower min_replay_size, or choose '
+      'a smaller preset.'
+    )
 
 
 def _check_devices(

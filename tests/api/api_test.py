@@ -169,7 +169,7 @@ def test_load_behavior(ngu, behavior):
   for folder in (behavior.folder, ngu.workdir):
     loaded = bt_acme.load_behavior(folder)
     assert loaded.actor_steps == ngu.actor_steps
-  with pytest.raises(ValueError, match="folder='nowhere' has no"):
+  with pytest.raises(ValueError, match="folder='nowhere' is neither"):
     bt_acme.load_behavior('nowhere')
 
 
@@ -189,7 +189,7 @@ def test_a_transfer_run_is_exported_without_its_behaviors(bt, tmp_path):
 def test_a_bank_grows(bt, behavior, tmp_path):
   bank = bt_acme.Bank(tmp_path / 'new' / 'bank')
   assert bank.names() == [] == bank.behaviors()
-  with pytest.raises(ValueError, match='at least one behavior'):
+  with pytest.raises(ValueError, match="bank='.*' contains no behaviors"):
     bt_acme.transfer(ENVIRONMENT, bank, **TINY)
   assert bank.add(bt, 'two').name == 'two'
   bank.add(behavior.folder, 'one')
@@ -205,7 +205,10 @@ def test_a_bank_grows(bt, behavior, tmp_path):
   assert str(bank.list()[1]) == card
   run = bt_acme.transfer(ENVIRONMENT, bank, **WITHOUT_EVALUATIONS)
   assert [x.name for x in run.agent.behaviors] == ['one', 'two']
-  for name in ('one', '', '..', 'a/b', 'a,b'):
+  bank.add(bt, 'unplayed', episodes=0)
+  assert '## Scores' not in bank.list()[-1].markdown
+  shutil.rmtree(bank.folder / 'unplayed')
+  for name in ('one', '', '..', '.a', 'a/b', 'a,b', None):
     with pytest.raises(ValueError, match='Choose a'):
       bank.add(behavior, name)
   assert not list(bank.folder.glob('.*'))
@@ -297,7 +300,8 @@ def learn_first_task(behavior, tmp_path_factory):
 @pytest.mark.parametrize(
   ('changes', 'message'),
   [
-    ({'tasks': []}, 'at least one task'),
+    ({'tasks': []}, 'a list with at least one'),
+    ({'tasks': ENVIRONMENT}, 'is not a list of tasks'),
     ({'tasks': [ENVIRONMENT, 'MiniGrid-Emty-5x5-v0']}, 'MiniGrid-Empty-5x5-v0'),
     ({'tasks': [ENVIRONMENT, 'Chain-5']}, 'equal'),
     ({'tasks': ['Chain-5']}, 'expects actions 7|expects observations'),

@@ -27,6 +27,29 @@ def test_a_text_may_list_behaviors(given, started):
   assert [each.name for each in agent.behaviors] == ['action_repeat', 'uniform']
 
 
+@pytest.mark.parametrize(
+  'changes, message',
+  [
+    ({'env': None}, 'env=None is not a name'),
+    ({'env': ['Chain-5']}, r"env=\['Chain-5'\] is not a name"),
+    ({'callbacks': print}, 'callbacks=.* is not a list'),
+    ({'behavior_weights': 2}, 'behavior_weights=2 is not a list'),
+    ({'behavior': []}, r'behavior=\[\] is empty'),
+    ({'behavior': [lambda: 0]}, 'FromCallable for a function'),
+  ],
+)
+def test_arguments_of_a_wrong_kind(changes, message, started):
+  arguments = {'env': 'Chain-5', 'behavior': 'uniform', **changes}
+  with pytest.raises(ValueError, match=message):
+    bt_acme.transfer(**arguments, max_actor_steps=5_000)
+  assert not started
+
+
+def test_only_policies_with_parameters_can_be_evaluated():
+  with pytest.raises(ValueError, match='source=.* is neither a run nor'):
+    bt_acme.evaluate(behaviors.ActionRepeat())
+
+
 @pytest.mark.parametrize('epsilon', [-0.1, 1.5, float('nan')])
 def test_epsilon_must_be_a_probability(epsilon):
   behavior = bt_acme.load_behavior('minigrid-explorer')

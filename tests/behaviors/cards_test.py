@@ -112,6 +112,18 @@ def test_a_gallery_has_every_card_and_works_offline(
   assert 'src="http' not in page and '<link' not in page
 
 
-def test_a_directory_without_cards(tmp_path):
-  with pytest.raises(ValueError, match=r'no directory with .*describe\(...\)'):
+def test_a_readme_that_is_no_card_is_kept(tmp_path):
+  readme = tmp_path / 'README.md'
+  readme.write_text('# My project')
+  with pytest.raises(ValueError, match='a README.md that is not a card'):
+    cards.Card(_TEXT).save(tmp_path)
+  assert readme.read_text() == '# My project'
+
+
+def test_a_directory_without_cards(tmp_path, monkeypatch):
+  message = r'no directory with .*describe\(...\)'
+  with pytest.raises(ValueError, match=message):
     gallery.write(tmp_path)
+  monkeypatch.setattr(sys, 'argv', ['gallery', str(tmp_path)])
+  with pytest.raises(SystemExit, match=f'^error: .*{message}'):
+    runpy.run_path(gallery.__file__, run_name='__main__')

@@ -44,6 +44,19 @@ def test_export_replaces_an_existing_behavior(tmp_path):
   assert [path.name for path in tmp_path.iterdir()] == ['b']
 
 
+@pytest.mark.parametrize('other', ['thesis.tex', 'checkpoints/', 'README.md'])
+def test_export_deletes_nothing_else(folder, tmp_path, other):
+  for kept in (tmp_path / 'mine', folder):
+    kept.mkdir(exist_ok=True)
+    path = kept / other
+    path.mkdir() if other[-1] == '/' else path.write_text('mine')
+    if kept == folder and other == 'README.md':  # The card of the behavior.
+      continue
+    with pytest.raises(ValueError, match=f"contains '{other.rstrip('/')}'"):
+      fakes.export_behavior(kept)
+    assert path.exists()
+
+
 def edit(folder, change):
   """Applies a change to the card."""
   path = folder / 'behavior.json'
@@ -234,8 +247,12 @@ def test_absurd_cards(folder, text):
 
 
 def test_a_missing_folder(tmp_path):
-  with pytest.raises(ValueError, match="behavior='.*/b' has no behavior.json"):
+  with pytest.raises(
+    ValueError, match="behavior='.*/b' is neither a directory"
+  ):
     behaviors.Exported(str(tmp_path / 'b'))
+  with pytest.raises(ValueError, match="did you mean 'minigrid-explorer'"):
+    behaviors.Exported('minigrid-explorr')
 
 
 @pytest.mark.parametrize(
