@@ -39,21 +39,27 @@ def test_equals_haikus_convolution(shape, kernel, stride, small):
     hk.transform(lambda x: hk.Conv2D(4, kernel, stride, padding='VALID')(x))
   )
   x = jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float32)
-  params = ours.init(jax.random.key(1), x)
-
-  chex.assert_trees_all_equal(params, haikus.init(jax.random.key(1), x))
-
-  def value(network):
-    return lambda params, x: jnp.sum(jnp.sin(network.apply(params, x)))
-
-  np.testing.assert_allclose(
-    ours.apply(params, x), haikus.apply(params, x), rtol=1e-5, atol=1e-6
+  params, same = (
+    jax.jit(network.init)(jax.random.key(1), x) for network in (ours, haikus)
   )
+
+  chex.assert_trees_all_equal(params, same)
+
+  def output_and_gradients(network):
+    def value(params, x):
+      output = network.apply(params, x)
+      return jnp.sum(jnp.sin(output)), output
+
+    gradients, output = jax.jit(jax.grad(value, argnums=(0, 1), has_aux=True))(
+      params, x
+    )
+    return output, gradients
+
+  output, gradients = output_and_gradients(ours)
+  expected, expected_gradients = output_and_gradients(haikus)
+  np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
   chex.assert_trees_all_close(
-    jax.grad(value(ours), argnums=(0, 1))(params, x),
-    jax.grad(value(haikus), argnums=(0, 1))(params, x),
-    rtol=1e-5,
-    atol=1e-5,
+    gradients, expected_gradients, rtol=1e-5, atol=1e-5
   )
 
 
@@ -121,20 +127,25 @@ def test_layers_equal_haikus():
   ours = stack(convolutions.conv2d)
   haikus = stack(lambda x, *layer: hk.Conv2D(*layer, padding='VALID')(x))
   x = jnp.asarray(np.random.default_rng(0).normal(size=(3, 44, 36, 2)))
-  params = ours.init(jax.random.key(1), x)
+  params, same = (
+    jax.jit(network.init)(jax.random.key(1), x) for network in (ours, haikus)
+  )
 
-  chex.assert_trees_all_equal(params, haikus.init(jax.random.key(1), x))
+  chex.assert_trees_all_equal(params, same)
   # Environments have parameters of their own.
   each = jax.tree.map(lambda leaf: jnp.stack([leaf, 2 * leaf]), params)
   np.testing.assert_allclose(
-    jax.vmap(ours.apply)(each, jnp.stack([x, x])),
-    jax.vmap(haikus.apply)(each, jnp.stack([x, x])),
+    jax.jit(jax.vmap(ours.apply))(each, jnp.stack([x, x])),
+    jax.jit(jax.vmap(haikus.apply))(each, jnp.stack([x, x])),
     rtol=1e-5,
     atol=1e-6,
   )
 
-  def loss(params, network):
-    return jnp.sum(network.apply(params, x) ** 2)
+  def gradient(network):
+    def loss(params):
+      return jnp.sum(network.apply(params, x) ** 2)
 
-  gradients = [jax.grad(loss)(params, network) for network in (ours, haikus)]
+    return jax.jit(jax.grad(loss))(params)
+
+  gradients = [gradient(network) for network in (ours, haikus)]
   chex.assert_trees_all_close(*gradients, rtol=1e-4, atol=1e-5)

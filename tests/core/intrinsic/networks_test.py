@@ -87,8 +87,8 @@ def test_a_reward_has_the_networks_that_it_needs(reward, parts, size):
   assert set(params) == parts
   assert made.embedding_size == size
   observation = jnp.array(make_batch()[0][0, 0])
-  features = made.embed(params.get('embedding', {}), observation)
-  error = made.error(params, observation)
+  features = jax.jit(made.embed)(params.get('embedding', {}), observation)
+  error = jax.jit(made.error)(params, observation)
   assert features.shape == (size,)
   assert error.shape == ()
   assert features.dtype == error.dtype == jnp.float32
@@ -104,10 +104,10 @@ def test_features_match_reference():
   made = make()
   params = init(1)
   observations = make_batch()[0][:, 0]
-  features = jax.vmap(made.embed, in_axes=(None, 0))(
-    params['embedding'], observations
+  features, errors = (
+    jax.jit(jax.vmap(f, in_axes=(None, 0)))(x, observations)
+    for f, x in ((made.embed, params['embedding']), (made.error, params))
   )
-  errors = jax.vmap(made.error, in_axes=(None, 0))(params, observations)
   assert features.shape == (T + 1, 7)
   assert errors.shape == (T + 1,)
   assert np.any(features > 0)
@@ -138,7 +138,7 @@ def test_embeddings_of_many_networks_equal_those_of_each(axes):
   together = jax.jit(jax.vmap(made.embed, in_axes=axes))(*arguments)
   assert together.shape == (3, 7)
   for i in range(3):
-    alone = made.embed(
+    alone = jax.jit(made.embed)(
       params[0 if axes[0] is None else i],
       jnp.array(observations[0 if axes[1] is None else i]),
     )
