@@ -12,14 +12,14 @@ GAMES = ('breakout', 'montezuma_revenge', 'ms_pacman')
 @pytest.mark.parametrize('game', GAMES)
 @pytest.mark.parametrize('stack, pixels', [(4, 84), (1, 84), (4, 42)])
 def test_episodes_equal_those_of_the_python_environment(game, stack, pixels):
-  settings = {'max_noops': 0, 'max_frames': 1_200}
+  settings = {'max_noops': 0, 'max_frames': 600}
   settings.update(stack=stack, pixels=pixels)
   games = atari_vector.AtariVector(game, [0], **settings)
   expected = atari.Atari(game, seed=0, **settings)
   rng = np.random.default_rng(1)
   timestep, step = expected.reset(), games.reset()
   episodes, largest_reward = 0, 0
-  for _ in range(700):
+  for _ in range(350):
     assert step.is_last[0] == timestep.last()
     assert step.is_first[0] == timestep.first()
     assert step.reward[0] == (timestep.reward or 0)
@@ -59,16 +59,16 @@ def test_all_settings_of_ale_py_are_explicit(monkeypatch):
 @pytest.mark.parametrize('game', ['breakout', 'montezuma_revenge'])
 def test_games_are_independent(game):
   seeds = list(range(100, 106))
-  together = atari_vector.AtariVector(game, seeds, max_frames=600)
+  together = atari_vector.AtariVector(game, seeds, max_frames=300)
   alone = {
-    i: atari_vector.AtariVector(game, [seeds[i]], max_frames=600)
+    i: atari_vector.AtariVector(game, [seeds[i]], max_frames=300)
     for i in (0, 2, 5)
   }
   step = together.reset()
   singles = {i: games.reset() for i, games in alone.items()}
   rng = np.random.default_rng(0)
   ends = 0
-  for _ in range(400):
+  for _ in range(200):
     for i, single in singles.items():
       for one, all_of_them in zip(single, step, strict=True):
         np.testing.assert_array_equal(one[0], all_of_them[i])
@@ -85,7 +85,7 @@ def test_no_ops_vary_and_depend_on_the_seed(max_noops):
     games = atari_vector.AtariVector('pong', [seed], max_noops=max_noops)
     games.reset()
     numbers = []
-    for _ in range(60):
+    for _ in range(40):
       _, info = games._games.reset()
       numbers.append(int(info['episode_frame_number'][0]))
     return numbers
