@@ -327,7 +327,8 @@ def test_a_run_saves_checkpoints_periodically(agent, tmp_path):
   def look():
     seen.append(checkpoints.newest_replay(str(folder / 'checkpoints')))
 
-  start(folder, agent, {50: look}, checkpoint_period=1e-6)
+  settings = {'max_actor_steps': 60, 'num_evaluators': 0}
+  start(folder, agent, {50: look}, checkpoint_period=1e-6, **settings)
   assert seen != [None]
 
 
@@ -421,14 +422,10 @@ def test_a_run_that_is_stopped_ends_like_a_run_that_is_not(
 
 def test_minigrid_resumes(tmp_path):
   name = 'MiniGrid-Dynamic-Obstacles-5x5-v0'
-  environment = environments.make(name, seed=0)
-  agent = assembly.Agent(
-    fakes.make_config(config_lib.NGUConfig),
-    assembly.spec_of(environment, name),
-  )
-  settings = {'env': name, 'max_actor_steps': 700, 'num_evaluators': 0}
+  agent = make_agent(env=name)
+  settings = {'env': name, 'num_evaluators': 0}
   start(tmp_path / 'whole', agent, **settings)
-  start(tmp_path / 'run', agent, {419: interrupt}, **settings)
+  start(tmp_path / 'run', agent, {179: interrupt}, **settings)
   start(tmp_path / 'run', agent, **settings)
   assert_same_policy(tmp_path / 'run', tmp_path / 'whole', agent)
   assert read(tmp_path / 'run', 'actor') == read(tmp_path / 'whole', 'actor')
