@@ -90,6 +90,8 @@ def make_execute(tmp_path_factory):
     # Just enough steps for the learner to start.
     source = re.sub(r'\b[14]0_000\b', '2_100', source)
     source = source.replace('5_000', '500')
+    source = source.replace('max_frames=2_000', 'max_frames=400')
+    source = source.replace('range(3)', 'range(2)')
     notebook = jupytext.reads(source, fmt='py:percent')
     folder = tmp_path_factory.mktemp(name)
     (folder / 'logs').symlink_to(ROOT / 'notebooks' / 'logs')
@@ -153,6 +155,6 @@ def test_it_runs(name, execute):
     assert printed.count('50 episodes') == 2
     assert f'Python        {sys.version_info.major}.' in printed
   if name == 'bring_your_own_agent':
-    assert printed.count('episode_return') == 6, printed
+    assert printed.count('episode_return') == 4, printed
   if name == 'paper_figures':
     assert 'R2D2 + BT' in printed and '176%' in printed
