@@ -11,6 +11,7 @@ To add environments, write a module with these functions and list the module in
 import contextlib
 import functools
 import importlib
+import inspect
 from typing import Any, Callable, Dict, List
 
 import dm_env
@@ -51,7 +52,7 @@ def register(name: str, constructor: Callable[..., Any]) -> None:
 
   Raises:
     ValueError: if the name is that of an environment of the library, or
-      contains a comma.
+      contains a comma, or if the constructor does not take `seed`.
 
   Example:
     ```python
@@ -77,6 +78,13 @@ def register(name: str, constructor: Callable[..., Any]) -> None:
     raise ValueError(
       f'name={name!r} is already an environment. Choose another name.'
     )
+  try:
+    inspect.signature(constructor).bind(seed=0)
+  except TypeError as error:
+    raise ValueError(
+      f'constructor={constructor!r} cannot be called with seed=0: {error}. '
+      'Pass a function that takes `seed`.'
+    ) from error
   _registered[name] = functools.partial(_construct, name, constructor)
 
 

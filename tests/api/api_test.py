@@ -460,6 +460,12 @@ def test_environments_that_do_not_fit(make, message):
     bt_acme.train(name, **TINY)
 
 
+@pytest.mark.parametrize('constructor', [3, lambda: None])
+def test_a_constructor_that_takes_no_seed(constructor):
+  with pytest.raises(ValueError, match='cannot be called with seed=0'):
+    bt_acme.register_environment('unfit', constructor)
+
+
 @pytest.mark.parametrize(
   'settings, message',
   [
