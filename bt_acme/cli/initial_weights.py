@@ -4,7 +4,8 @@
 """
 
 import dataclasses
-from typing import Any, Dict, Mapping, Optional
+import functools
+from typing import Any, Callable, Dict, Mapping, Optional
 
 import jax
 
@@ -73,18 +74,31 @@ def load(
     f'init_from={weights.init_from!r} was trained with reward_input={had!r}, '
     f'but this agent has reward_input={has!r}. Set --reward_input={had}.',
   )
+  key = jax.random.key(seed)
+  shapes = jax.eval_shape(agent.network.init, key)
+  transfer = functools.partial(
+    weight_transfer.transfer,
+    source.variables.agent,
+    extra_init=weights.extra_init,
+  )
+  problem = _problem(transfer, shapes, weights.init)
+  if problem:
+    advice = 'Use the same network sizes'
+    if not _problem(transfer, shapes, 'partial'):
+      advice += ', or --init=partial to load the network without its head'
+    raise ValueError(f'init_from={weights.init_from!r}: {problem} {advice}.')
+  return transfer(agent.network.init(key), init=weights.init)
+
+
+def _problem(
+  transfer: Callable[..., types.Params], shapes: types.Params, init: str
+) -> str:
+  """Returns why weights cannot be transferred; empty if they can be."""
   try:
-    return weight_transfer.transfer(
-      source.variables.agent,
-      agent.network.init(jax.random.key(seed)),
-      init=weights.init,
-      extra_init=weights.extra_init,
-    )
+    jax.eval_shape(functools.partial(transfer, init=init), shapes)
   except ValueError as error:
-    raise ValueError(
-      f'init_from={weights.init_from!r}: {error} Use the same network sizes, '
-      'or --init=partial to load the network without its head.'
-    ) from error
+    return str(error)
+  return ''
 
 
 def launch_options(

@@ -143,11 +143,12 @@ def _widen(
     extra_init: `fresh` or `mean`.
 
   Returns:
-    Weights [H, A + K] and biases [A + K]; the source's own if K is 0.
+    Weights [H, A + K] and biases [A + K]; the source's own if K is 0 or if H
+    differs.
   """
   num_actions = source['b'].shape[0]
   num_extra = fresh['b'].shape[0] - num_actions
-  if num_extra <= 0:
+  if num_extra <= 0 or source['w'].shape[0] != fresh['w'].shape[0]:
     return dict(source)
   output = {}
   for name, value in source.items():

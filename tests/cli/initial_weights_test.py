@@ -64,6 +64,7 @@ def test_loaded_weights(exported, init):
       r"='full' needs the same architecture: .* \(16, 16\), expected \(8, 16\)",
     ),
     ({'head_size': 8}, 'Use the same network sizes, or --init=par'),
+    ({'lstm_size': 8}, r'Use the same network sizes\.$'),
   ],
 )
 def test_weights_of_a_different_architecture(exported, network, message):
@@ -71,3 +72,12 @@ def test_weights_of_a_different_architecture(exported, network, message):
   with pytest.raises(ValueError, match=message) as error:
     initial_weights.load(weights, agent_with(**network), seed=0)
   assert str(error.value).startswith(f'init_from={exported!r}')
+
+
+def test_partial_is_not_advice_about_itself(exported):
+  weights = initial_weights.WeightsConfig(exported, 'partial')
+  agent = agent_with(lstm_size=8)
+  with pytest.raises(
+    ValueError, match=r"^init_from.*'partial' needs.*sizes\.$"
+  ):
+    initial_weights.load(weights, agent, seed=0)

@@ -130,6 +130,7 @@ def test_an_error_lists_the_first_differences(num_different, end):
   [
     (0, {'lstm_size': 0}, 'partial', 'lstm/linear/w is .*, expected None'),
     (0, {'head_size': 5}, 'full', 'head/advantage'),
+    (0, {'head_size': 5, 'num_extra': 1}, 'full', 'head/advantage'),
     (1, {}, 'full', r'is \(5,\), expected \(4,\)'),  # Fewer choices.
   ],
 )
