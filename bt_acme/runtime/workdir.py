@@ -227,7 +227,15 @@ def _check_same(
   differences = _differences(
     _comparable(old, by_checksum), _comparable(new, by_checksum)
   )
+  if 'agent' in differences:  # Another agent has other settings.
+    differences = {'agent': differences['agent']}
   if differences:
+    # Names and directories say more than checksums, unless they are the same.
+    differences.update(
+      (name, names)
+      for name, names in _differences(_names(old), _names(new)).items()
+      if name in differences
+    )
     found = ', '.join(
       f'{name}={before!r} then, {now!r} now'
       for name, (before, now) in differences.items()
@@ -257,6 +265,17 @@ def _comparable(
     rest = dict(value) if isinstance(value, dict) else {}
     rest.pop(_FOLDERS[group], None)
     found[group] = rest
+  return found
+
+
+def _names(identity: Mapping[str, Any]) -> dict[str, Any]:
+  """Returns the names or directories of parameters, by key of `PARAMS`."""
+  found = {}
+  for key, group in (('behaviors', 'behaviors'), ('init_from', 'weights')):
+    value = identity.get(group)
+    if isinstance(value, dict):
+      value = value.get(_FOLDERS[group])
+    found[key] = value
   return found
 
 

@@ -63,7 +63,7 @@ def test_the_same_run_is_resumed(tmp_path):
       {},
       ['batch_size=64 then, 3 now'],
     ),
-    ({}, config_lib.BTConfig(), {}, ['agent', 'transfer']),
+    ({}, config_lib.BTConfig(), {}, ["s: agent='R2D2Config' then, 'BTConf"]),
     ({}, CONFIG, {'weights': {'init_from': 'x'}}, ['weights']),
   ],
 )
@@ -76,7 +76,8 @@ def test_another_run_is_an_error_and_changes_nothing(
     workdir.claim(make_run(tmp_path, **run_changes), config, extra)
   message = str(e.value)
   assert all(name in message for name in differing), message
-  assert 'learning_rate' not in message and '\n' not in message
+  assert 'transfer' not in message and 'learning_rate' not in message
+  assert '\n' not in message
   assert scripts.contents(tmp_path) == before
 
 
@@ -99,6 +100,8 @@ def test_behaviors_may_move(tmp_path):
   before = scripts.contents(tmp_path)
   with pytest.raises(ValueError, match="'ab' then, 'cd' now"):
     workdir.claim(run, CONFIG, given('there', 'cd'))
+  with pytest.raises(ValueError, match="behaviors='there' then, 'here' now"):
+    workdir.claim(run, CONFIG, given('here', 'cd'))
   other = given('there', 'ab')
   other['weights']['init'] = 'partial'
   with pytest.raises(ValueError, match="init='full' then, 'partial' now"):
@@ -112,6 +115,9 @@ def test_names_of_behaviors_may_change_with_their_directories(tmp_path):
   workdir.claim(run, CONFIG, identity)
   before = scripts.contents(tmp_path)
   assert workdir.claim(run, CONFIG, {**identity, 'behaviors': ['renamed']})
+  others = {'behaviors': ['uniform'], workdir.PARAMS: {'behaviors': ['cd']}}
+  with pytest.raises(ValueError, match=r"=\['explorer'\] then, \['uniform'\]"):
+    workdir.claim(run, CONFIG, others)
   # The record keeps the first name, like the copy of the behavior.
   assert scripts.contents(tmp_path) == before
 
