@@ -25,6 +25,13 @@ RUN_SETTINGS = (
   'max_episode_rows',
 )
 
+# The functions below, by the configuration of their agent.
+_FUNCTIONS = {
+  config_lib.NGUConfig: 'pretrain',
+  config_lib.R2D2Config: 'train',
+  config_lib.BTConfig: 'transfer',
+}
+
 _DISPLAYS: Dict[str, coordinator.MakeDisplay] = {
   'auto': progress_lib.Progress,
   'off': lambda max_actor_steps: None,
@@ -318,8 +325,7 @@ def configure(
   known = (*names.settings_of(config_class), *RUN_SETTINGS)
   for name, value in settings.items():
     checks.require(
-      name in known,
-      f'{name}={value!r} is not a setting: {names.suggest(name, known)}',
+      name in known, f'{name}={value!r} {_explain_unknown(name, known)}'
     )
   values = {**presets.get(preset, config_class), **settings}
   values_of_run = {**presets.PRESETS[preset].settings, **settings}
@@ -337,6 +343,18 @@ def _behaviors_in(bank: banks.Bank) -> Sequence[behaviors.Behavior]:
     'bt_acme.Bank.add, or correct the directory.',
   )
   return found
+
+
+def _explain_unknown(name: str, known: Sequence[str]) -> str:
+  """Returns the end of the error about a setting that a function lacks."""
+  if name in ('num_actors', 'envs_per_actor'):
+    return (
+      'applies only to runs of several processes. Use num_environments instead.'
+    )
+  for config_class, function in _FUNCTIONS.items():
+    if name in names.settings_of(config_class):
+      return f'is a setting of bt_acme.{function}. Remove it here.'
+  return f'is not a setting: {names.suggest(name, known)}'
 
 
 def _make_behaviors(

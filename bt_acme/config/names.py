@@ -9,6 +9,7 @@ import difflib
 from typing import Any, Dict, Iterable, Mapping
 
 Values = Mapping[str, Any]  # Settings by name.
+_LISTED = 12  # Maximum number of choices listed after a suggestion.
 
 
 def groups(config_class: type) -> Dict[str, Any]:
@@ -144,6 +145,8 @@ def suggest(given: object, known: Iterable[object]) -> str:
   """
   known = tuple(known)
   nearest = _nearest(given, known)
+  if nearest and len(known) > _LISTED:
+    return f'did you mean {nearest}?'
   listed = ', '.join(map(repr, known))
   if nearest:
     return f'did you mean {nearest}? Choose from {listed}.'

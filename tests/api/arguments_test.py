@@ -61,6 +61,21 @@ def test_epsilon_must_be_a_probability(epsilon):
     behaviors.Exported('minigrid-explorer', epsilon=epsilon)
 
 
+@pytest.mark.parametrize(
+  'setting, message',
+  [
+    ({'intrinsic_reward': 'rnd'}, "'rnd' is a setting of bt_acme.pretrain. R"),
+    ({'flight_exponent': 2.0}, '=2.0 is a setting of bt_acme.transfer. Remove'),
+    ({'num_actors': 4}, '^num_actors=4 applies .* Use num_environments'),
+    ({'bacth_size': 4}, r"not a setting: did you mean 'batch_size'\?$"),
+    ({'xyz': 4}, "^xyz=4 is not a setting: choose from 'torso'"),
+  ],
+)
+def test_unknown_settings(setting, message):
+  with pytest.raises(ValueError, match=message):
+    bt_acme.train('Chain-5', max_actor_steps=5_000, **setting)
+
+
 def test_the_reward_input_of_a_behavior_must_be_known():
   with pytest.raises(ValueError, match="did you mean 'recompute'"):
     behaviors.Exported('minigrid-explorer', reward_input='recompte')

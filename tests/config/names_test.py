@@ -65,5 +65,7 @@ def test_suggestions():
   assert names.suggest('pont', ('pong', 'hero')) == (
     "did you mean 'pong'? Choose from 'pong', 'hero'."
   )
+  many = [f'pong{i}' for i in range(20)]
+  assert names.suggest('pong19x', many) == "did you mean 'pong19'?"
   assert names.suggest('x', ('pong', 'hero')) == "choose from 'pong', 'hero'."
   assert names.suggest(0.5, (0, 1)) == 'choose from 0, 1.'
