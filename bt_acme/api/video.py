@@ -4,8 +4,10 @@ import base64
 import pathlib
 from typing import Optional, Union
 
-from bt_acme import assembly
+from bt_acme import assembly, files
 from bt_acme.api import loading
+from bt_acme.config import checks
+from bt_acme.config import run as run_config
 from bt_acme.evaluation import recorder
 
 
@@ -31,17 +33,26 @@ class Video:
     self.data = data
 
   def save(self, path: Union[str, pathlib.Path]) -> None:
-    """Writes the video to a file.
+    """Writes the video to a file, and creates its directory.
 
     Args:
-      path: the file to write; the name should end in `.webm`.
+      path: the file to write, ending in `.webm`.
+
+    Raises:
+      ValueError: if the path has another ending.
 
     Example:
       ```python
       video.save('episode.webm')
       ```
     """
-    pathlib.Path(path).write_bytes(self.data)
+    checks.require(
+      pathlib.Path(path).suffix.lower() == '.webm',
+      f'path={str(path)!r} must end in .webm, because the video is a WebM '
+      'file. For a GIF, pass `videos` to `bt_acme.describe`.',
+    )
+    with files.new_file(path) as file:
+      file.write(self.data)
 
   def _repr_html_(self) -> str:
     text = base64.b64encode(self.data).decode()
@@ -82,7 +93,7 @@ def show(
 
   Raises:
     ValueError: if the environment does not exist, has other shapes, or cannot
-      be rendered.
+      be rendered, or if another argument is outside its range.
 
   Example:
     ```python
@@ -90,6 +101,12 @@ def show(
     bt_acme.video.show(behavior, env='MiniGrid-Empty-5x5-v0', epsilon=0.1)
     ```
   """
+  settings = run_config.RunConfig.__dataclass_fields__
+  checks.check_value('seed', seed, settings['seed'])
+  checks.check_value(
+    'frames_per_second', frames_per_second, checks.setting(1.0, above=0)
+  )
+  checks.check_value('max_frames', max_frames, checks.setting(1, above=0))
   policy = loading.load_policy(source)
   return Video(
     recorder.film(

@@ -394,6 +394,10 @@ def test_video(bt, tmp_path):
   assert '<video' in video._repr_html_()
   video.save(tmp_path / 'v.webm')
   assert (tmp_path / 'v.webm').read_bytes() == video.data
+  video.save(tmp_path / 'new' / 'v.webm')
+  for name in ('v.gif', 'v.mp4', 'v'):
+    with pytest.raises(ValueError, match=f"{name}' must end in .webm"):
+      video.save(tmp_path / name)
 
 
 def test_register_dm_env_environment():

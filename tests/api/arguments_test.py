@@ -62,6 +62,19 @@ def test_epsilon_must_be_a_probability(epsilon):
 
 
 @pytest.mark.parametrize(
+  'argument, message',
+  [
+    ({'max_frames': 0}, '^max_frames=0 must be positive'),
+    ({'frames_per_second': 0}, '^frames_per_second=0 must be positive'),
+    ({'seed': -1}, '^seed=-1 must'),
+  ],
+)
+def test_arguments_of_a_video(argument, message):
+  with pytest.raises(ValueError, match=message):
+    bt_acme.video.show('minigrid-explorer', **argument)
+
+
+@pytest.mark.parametrize(
   'setting, message',
   [
     ({'intrinsic_reward': 'rnd'}, "'rnd' is a setting of bt_acme.pretrain. R"),
