@@ -13,6 +13,7 @@ import numpy.typing as npt
 from bt_acme import assembly, behaviors, environments, files
 from bt_acme.cli import recorded_agent
 from bt_acme.cli import run as run_cli
+from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs, tables
 from bt_acme.runtime import learned as learned_lib
@@ -116,7 +117,7 @@ class Run:
     )
     run._read()
     recorded = provenance.max_actor_steps(workdir)
-    run._set_budget(max(recorded, run.actor_steps))
+    run._set_budget(recorded or run.actor_steps)
     return run
 
   def _execute(self) -> None:
@@ -247,7 +248,7 @@ class Run:
 
     Args:
       max_actor_steps: the new budget, counted from the start of the run; None
-        for the current budget.
+        for the current budget, with which a finished run stays as it is.
       callbacks: replacements for the current callbacks (see
         `bt_acme.pretrain`); None to keep them.
 
@@ -255,7 +256,8 @@ class Run:
       This run.
 
     Raises:
-      ValueError: if the budget is smaller than the number of steps taken.
+      ValueError: if the budget is invalid, or smaller than the number of steps
+        taken.
 
     Example:
       ```python
@@ -263,14 +265,16 @@ class Run:
       run.resume(3_000)  # Takes 1,000 more steps.
       ```
     """
-    steps = self.max_actor_steps if max_actor_steps is None else max_actor_steps
-    if steps < self.actor_steps:
-      raise ValueError(
-        f'max_actor_steps={steps} is less than the {self.actor_steps} steps '
-        'that the run has taken. Pass the total number of steps, counted from '
-        'the start of the run.'
+    if max_actor_steps is not None:
+      declared = run_config.RunConfig.__dataclass_fields__['max_actor_steps']
+      checks.check_value('max_actor_steps', max_actor_steps, declared)
+      checks.require(
+        max_actor_steps >= self.actor_steps,
+        f'max_actor_steps={max_actor_steps} is less than the '
+        f'{self.actor_steps} steps that the run has taken. Pass the total '
+        'number of steps, counted from the start of the run.',
       )
-    self._set_budget(steps)
+      self._set_budget(max_actor_steps)
     if callbacks is not None:
       self._options['callbacks'] = tuple(callbacks)
     self._execute()

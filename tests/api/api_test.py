@@ -112,7 +112,11 @@ def test_the_seed_determines_the_run(r2d2):
 
 
 def test_resume(r2d2):
-  run = bt_acme.train(ENVIRONMENT, **{**TINY, 'max_actor_steps': 200})
+  run = bt_acme.train(ENVIRONMENT, **{**TINY, 'max_actor_steps': 198})
+  assert run.resume().actor_steps == 200  # The last vector step overshoots.
+  assert bt_acme.load_run(run.workdir).resume().max_actor_steps == 198
+  with pytest.raises(ValueError, match="max_actor_steps='300' must be an int"):
+    run.resume('300')
   with pytest.raises(ValueError, match='max_actor_steps=100 is less than'):
     run.resume(100)
   before = run.evaluations['actor_steps']
