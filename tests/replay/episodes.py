@@ -7,8 +7,7 @@ import jax
 import numpy as np
 
 from bt_acme import config as config_lib
-from bt_acme.acting import transition
-from bt_acme.core import types
+from bt_acme.core import transition, types
 from bt_acme.replay import blocks, decoder, fields, sequence_builder
 
 PERIOD, LENGTH = 4, 12  # P and T: three blocks per sequence.

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from bt_acme.acting import transition
-from bt_acme.core import types
+from bt_acme.core import transition, types
 from bt_acme.replay import blocks, fields
 from tests.replay import episodes
 
