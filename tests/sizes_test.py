@@ -17,8 +17,8 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 25_813,
-  'lines of code in bt_acme/runtime': 4_622,
+  'lines of code': 25_814,
+  'lines of code in bt_acme/runtime': 4_623,
   'lines of code in experiments': 5_076,
   'lines of code in benchmarks': 2_644,
   'classes': 297,

@@ -52,15 +52,16 @@ def _check_budget(
 ) -> None:
   """Raises ValueError if the replay would not fill up to its minimum."""
   num, period = run.num_environments, replay.sequence_period
-  fillable = num * (run.max_actor_steps // num // period)
+  in_each = math.ceil(run.max_actor_steps // num / period)
+  fillable = min(run.max_actor_steps // period, num * in_each)
   if fillable < replay.min_replay_size:
     enough = num * period * math.ceil(replay.min_replay_size / num)
     raise ValueError(
       f'max_actor_steps={run.max_actor_steps} produces only about {fillable} '
       f'sequences in {num} environments, fewer than min_replay_size='
       f'{replay.min_replay_size}, so the learner would never start. Raise '
-      f'max_actor_steps to at least {enough}, lower min_replay_size, or choose '
-      'a smaller preset.'
+      f'max_actor_steps, for example to {enough}, lower min_replay_size, or '
+      'choose a smaller preset.'
     )
 
 

@@ -484,6 +484,7 @@ def test_a_constructor_that_takes_no_seed(constructor):
     ({'preset': 'tiny'}, "preset='tiny'"),
     ({'num_environments': 0}, 'num_environments=0'),
     ({'num_environments': 2.5}, 'num_environments=2.5'),
+    ({'num_environments': 500}, 'about 0 sequences .* for example to 2000'),
     ({'max_actor_steps': 0}, 'max_actor_steps=0'),
     ({'seed': -1}, 'seed=-1'),
     ({'init_from': 'nowhere'}, "init_from='nowhere'"),
