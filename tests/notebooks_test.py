@@ -88,7 +88,7 @@ def make_execute(tmp_path_factory):
   def execute(name):
     source = NOTEBOOKS[name].read_text()
     # Just enough steps for the learner to start.
-    source = re.sub(r'\b[14]0_000\b', '2_100', source)
+    source = re.sub(r'\b[14]0_000\b', '4_000', source)
     source = source.replace('5_000', '500')
     source = source.replace('max_frames=2_000', 'max_frames=400')
     source = source.replace('range(3)', 'range(2)')
