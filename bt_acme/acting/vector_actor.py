@@ -108,6 +108,7 @@ class VectorActor:
     self._reward = np.zeros(self._num, np.float32)
     self._episodes = [episode_lib.EpisodeMetrics() for _ in range(self._num)]
     self._turns = 0
+    self._zeros = np.zeros(self._num, np.int32)  # For agents without flights.
     # The inputs of the current vector step, and the policy's answer.
     self._step: Any = None
     self._inputs: Any = None
@@ -368,7 +369,7 @@ class VectorActor:
 
   def _count(self, i: int, task_reward: float) -> None:
     """Adds a step to the episode metrics of an environment."""
-    extras, zeros = self._extras, np.zeros(self._num, np.int32)
+    extras, zeros = self._extras, self._zeros
     intrinsic_reward, alpha = 0.0, None
     if self.intrinsic is not None:
       intrinsic_reward = float(self._reward[i])

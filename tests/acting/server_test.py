@@ -132,7 +132,7 @@ def compile_for_most_groups(steps, *args):
   [
     ('r2d2', False, True),
     ('ngu', False, False),
-    ('ngu', True, False),
+    ('ngu', True, True),
     ('bt', False, False),
     ('bt', True, True),
     ('ngu:reward_observation=next', True, False),
