@@ -47,7 +47,7 @@ help:  ## Show this list.
 setup:  ## Create .venv: Python 3.10 with the full stack.
 	@scripts/setup.sh full
 
-demo: setup  ## Transfer the behavior that comes with the package: about 4 minutes.
+demo: setup  ## Transfer the behavior that comes with the package: 4 to 12 minutes.
 	@$(PYTHON_FULL) -m experiments.demo
 
 demo-full: setup  ## Pre-train without rewards, then transfer.
