@@ -1,7 +1,17 @@
 """Training in one process: `pretrain`, `train` and `transfer`."""
 
 import pathlib
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import (
+  Any,
+  Dict,
+  Iterable,
+  Mapping,
+  Optional,
+  Sequence,
+  Tuple,
+  Type,
+  Union,
+)
 
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
@@ -211,7 +221,8 @@ def transfer(
     ```
   """
   if isinstance(behavior, banks.Bank):
-    behavior = _behaviors_in(behavior)
+    named_behaviors.check_bank(behavior.folder)
+    behavior = behavior.behaviors()
   return _start(config_lib.BTConfig, **locals())
 
 
@@ -242,7 +253,7 @@ def _start(
     ('behavior_weights', behavior_weights),
   ):
     checks.require(
-      isinstance(given, (list, tuple)),
+      isinstance(given, Iterable) and not isinstance(given, str),
       f'{name}={given!r} is not a list. Pass a list, even of one element.',
     )
   checks.require(
@@ -333,16 +344,6 @@ def configure(
     config_class, {k: v for k, v in values.items() if k not in RUN_SETTINGS}
   )
   return config, {k: v for k, v in values_of_run.items() if k in RUN_SETTINGS}
-
-
-def _behaviors_in(bank: banks.Bank) -> Sequence[behaviors.Behavior]:
-  found = bank.behaviors()
-  checks.require(
-    bool(found),
-    f'bank={str(bank.folder)!r} contains no behaviors. Add one with '
-    'bt_acme.Bank.add, or correct the directory.',
-  )
-  return found
 
 
 def _explain_unknown(name: str, known: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import base64
 import html
 import pathlib
 import re
-from typing import List, Mapping, NamedTuple, Union
+from typing import List, Mapping, NamedTuple, Set, Union
 
 from bt_acme import files
 
@@ -83,8 +83,7 @@ class Card(NamedTuple):
       ValueError: if the directory has a `README.md` that is not a card.
     """
     path = pathlib.Path(folder)
-    readme = path / TEXT
-    if readme.exists() and not _MARK.search(readme.read_text()):
+    if (path / TEXT).exists() and not files_in(path):
       raise ValueError(
         f'folder={str(folder)!r} has a {TEXT} that is not a card and would be '
         'replaced. Choose another directory.'
@@ -160,6 +159,17 @@ def read(folder: pathlib.Path) -> Card:
     if path.is_file() and path.stat().st_size <= _LARGEST_PICTURE:
       pictures[name] = path.read_bytes()
   return Card(text, pictures)
+
+
+def files_in(folder: pathlib.Path) -> Set[str]:
+  """Returns the names of the files of a directory's card, if it has one."""
+  try:
+    text = read(folder).markdown
+  except OSError:
+    return set()
+  if not _MARK.search(text):
+    return set()
+  return {TEXT, _PAGE, *(name for _, name, _ in _PICTURE.findall(text))}
 
 
 def page(title: str, body: str) -> str:

@@ -11,7 +11,6 @@ import json
 import math
 import os
 import pathlib
-import re
 from typing import Any, Dict, Mapping, Optional, Tuple
 
 import jax
@@ -19,16 +18,12 @@ import numpy as np
 
 from bt_acme import assembly, files, untrusted
 from bt_acme import config as config_lib
-from bt_acme.behaviors import pretrained
+from bt_acme.behaviors import cards, pretrained
 from bt_acme.config import checks, names
 from bt_acme.core import weight_transfer
 
 _FORMAT = 1
 _CARD, _PARAMS = 'behavior.json', 'params.npz'
-# Files that a behavior may contain, with those of its card.
-_OF_BEHAVIOR = re.compile(
-  r'behavior\.json|params\.npz|README\.md|card\.html|[\w-]+\.(gif|png)'
-)
 _SEPARATOR = '::'
 # Training stays far below these limits. Larger values would overflow.
 _LARGEST_PARAMETER = 1e6
@@ -78,7 +73,7 @@ def export(
     )
     ```
   """
-  _check_replaceable(pathlib.Path(folder))
+  check_replaceable(pathlib.Path(folder))
   params = _as_file(variables)
   with files.new_folder(folder) as temporary:
     (temporary / _PARAMS).write_bytes(params)
@@ -96,17 +91,20 @@ def export(
     (temporary / _CARD).write_text(json.dumps(card, indent=2) + '\n')
 
 
-def _check_replaceable(folder: pathlib.Path) -> None:
+def check_replaceable(folder: pathlib.Path) -> None:
   """Raises ValueError if a directory contains more than a behavior."""
   if not os.path.lexists(folder):
     return
-  found = sorted(os.listdir(folder)) if folder.is_dir() else [folder.name]
-  kept = [name for name in found if not _OF_BEHAVIOR.fullmatch(name)]
-  if kept or (found and _CARD not in found):
-    raise ValueError(
-      f'folder={str(folder)!r} contains {(kept or found)[0]!r}, which is not '
-      'part of a behavior and would be deleted. Choose another directory.'
-    )
+  checks.require(
+    folder.is_dir(),
+    f'folder={str(folder)!r} is a file. Choose another directory.',
+  )
+  others = set(os.listdir(folder)) - {_CARD, _PARAMS} - cards.files_in(folder)
+  checks.require(
+    not others,
+    f'folder={str(folder)!r} contains {", ".join(map(repr, sorted(others)))}, '
+    'not part of a behavior, which would be deleted. Choose another directory.',
+  )
 
 
 def read_checksum(folder: str) -> str:

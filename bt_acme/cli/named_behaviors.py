@@ -52,12 +52,8 @@ class BehaviorsConfig:
       ',' not in self.bank,
       f'bank={self.bank!r} contains a comma. Rename the directory.',
     )
+    check_bank(self.bank)
     own = [os.path.join(self.bank, name) for name in in_bank(self.bank)]
-    checks.require(
-      bool(own),
-      f'bank={self.bank!r} contains no behaviors. Add one with '
-      'bt_acme.Bank.add, or correct the directory.',
-    )
     behavior = ','.join([*([self.behavior] if self.behavior else []), *own])
     return dataclasses.replace(self, behavior=behavior, bank='')
 
@@ -79,6 +75,15 @@ def in_bank(folder: Union[str, pathlib.Path]) -> List[str]:
   """Returns the names of the behaviors in a bank, in alphabetical order."""
   found = pathlib.Path(folder).glob('*/behavior.json')
   return sorted(path.parent.name for path in found)
+
+
+def check_bank(folder: Union[str, pathlib.Path]) -> None:
+  """Raises ValueError if a bank has no behaviors."""
+  checks.require(
+    bool(in_bank(folder)),
+    f'bank={str(folder)!r} contains no behaviors. Add one with '
+    'bt_acme.Bank.add, or correct the directory.',
+  )
 
 
 def make(

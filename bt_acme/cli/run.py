@@ -4,6 +4,7 @@
 """
 
 import os
+import pathlib
 import shutil
 import sys
 import warnings
@@ -11,6 +12,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from bt_acme import assembly, compilation_cache, files
 from bt_acme import config as config_lib
+from bt_acme.behaviors import exported_folder
 from bt_acme.config import checks, placement
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
@@ -176,6 +178,8 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
         f'ray_address={run.ray_address!r}, ray_python={run.ray_python!r}: '
         f'{error}'
       ) from error
+  if agent.intrinsic is not None:
+    exported_folder.check_replaceable(pathlib.Path(run.behavior_folder))
   if run.replay_port:
     ports.check_free(run.replay_port, setting='replay_port')
   requirements.check(run, agent)

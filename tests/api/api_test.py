@@ -126,6 +126,21 @@ def test_resume(r2d2):
   np.testing.assert_array_equal(run.learner['loss'], r2d2.learner['loss'])
 
 
+def test_a_run_whose_learner_takes_no_step_warns():
+  settings = {**WITHOUT_EVALUATIONS, 'max_actor_steps': 52}
+  with pytest.warns(UserWarning, match='learner took no step, .*_size=10 seq'):
+    bt_acme.train(ENVIRONMENT, **settings)
+
+
+def test_a_workdir_with_other_files_in_its_behavior_is_refused(tmp_path):
+  note = tmp_path / 'run' / 'behavior' / 'note.txt'
+  note.parent.mkdir(parents=True)
+  note.write_text('mine')
+  with pytest.raises(ValueError, match="run/behavior' contains 'note.txt'"):
+    bt_acme.pretrain(ENVIRONMENT, **TINY, workdir=tmp_path / 'run')
+  assert note.read_text() == 'mine'
+
+
 def test_callbacks(r2d2):
   seen = []
 
@@ -221,6 +236,20 @@ def test_a_bank_grows(bt, behavior, tmp_path):
   with pytest.raises(ValueError, match='expects actions 7'):
     bank.add(other, 'three')
   assert bank.names() == ['one', 'two']
+
+
+def test_two_additions_to_a_bank_at_a_time(behavior, tmp_path, monkeypatch):
+  bank, describe = bt_acme.Bank(tmp_path / 'bank'), describing.describe
+
+  def add_another(*args, **kwargs):
+    monkeypatch.setattr(describing, 'describe', describe)
+    bank.add(behavior, 'two')
+    return describe(*args, **kwargs)
+
+  monkeypatch.setattr(describing, 'describe', add_another)
+  bank.add(behavior, 'one')
+  assert bank.names() == ['one', 'two'] and len(bank.list()) == 2
+  assert sorted(os.listdir(bank.folder)) == ['one', 'two']
 
 
 def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):

@@ -1,5 +1,8 @@
 """Tests how the Python API interprets its arguments, without any training."""
 
+import shutil
+
+import numpy as np
 import pytest
 
 import bt_acme
@@ -43,6 +46,16 @@ def test_arguments_of_a_wrong_kind(changes, message, started):
   with pytest.raises(ValueError, match=message):
     bt_acme.transfer(**arguments, max_actor_steps=5_000)
   assert not started
+
+
+def test_a_workdir_stands_for_its_behavior(tmp_path, started):
+  behavior = bt_acme.load_behavior('minigrid-explorer')
+  shutil.copytree(behavior.folder, tmp_path / 'ngu' / 'behavior')
+  env, given = 'MiniGrid-Empty-5x5-v0', str(tmp_path / 'ngu')
+  weights = np.ones(1)  # Any sequence.
+  bt_acme.transfer(env, given, behavior_weights=weights, max_actor_steps=5_000)
+  (agent,) = started
+  assert agent.behaviors[0].params_sha256 == behavior.params_sha256
 
 
 def test_only_policies_with_parameters_can_be_evaluated():

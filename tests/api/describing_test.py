@@ -9,6 +9,7 @@ from PIL import Image
 import bt_acme
 from bt_acme import config as config_lib
 from bt_acme.config import names
+from bt_acme.evaluation import recorder
 from tests import small
 
 _ENV = 'MiniGrid-Empty-5x5-v0'
@@ -50,6 +51,12 @@ def test_a_card_has_facts_film_scores_curve_command_and_notes(workdir):
   )
   assert film.n_frames > 1 and film.size == (80, 80)
   assert curve.format == 'PNG'
+
+
+def test_environments_are_checked_before_anything_is_played(monkeypatch):
+  monkeypatch.setattr(recorder, 'film', None)
+  with pytest.raises(ValueError, match="env='nope' is unknown"):
+    bt_acme.describe('minigrid-explorer', ['nope'], videos=[_ENV])
 
 
 def test_the_command_has_all_settings(workdir):
