@@ -93,7 +93,7 @@ class Bank:
       'without a dot at its start. Choose a word.',
     )
     checks.require(
-      not (self.folder / name).exists(),
+      not os.path.lexists(self.folder / name),
       f'name={name!r} is already used in {str(self.folder)!r}. Choose another '
       'name.',
     )

@@ -146,7 +146,7 @@ def read(folder: str, *, setting: str) -> ExportedPolicy:
   path = pathlib.Path(folder)
   subject = f'{setting}={folder!r}'
   checks.require(
-    path.is_dir(),
+    os.path.isdir(path),  # Unlike `Path.is_dir`, never raises an error.
     f'{subject} is neither a directory nor the name of a behavior: '
     f'{names.suggest(folder, pretrained.names())}',
   )

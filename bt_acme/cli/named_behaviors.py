@@ -73,6 +73,8 @@ class BehaviorsConfig:
 
 def in_bank(folder: Union[str, pathlib.Path]) -> List[str]:
   """Returns the names of the behaviors in a bank, in alphabetical order."""
+  if not os.path.isdir(folder):
+    return []
   found = pathlib.Path(folder).glob('*/behavior.json')
   return sorted(path.parent.name for path in found)
 

@@ -48,5 +48,6 @@ def test_the_behaviors_of_a_bank(exported, tmp_path):
     assert [x.name for x in made] == [*own, 'first', 'second']
   config = named_behaviors.BehaviorsConfig('uniform')
   assert config.expanded() == config
-  with pytest.raises(ValueError, match='contains no behaviors'):
-    named_behaviors.BehaviorsConfig(bank=str(tmp_path)).expanded()
+  for empty in (str(tmp_path), 'x' * 5000):
+    with pytest.raises(ValueError, match='contains no behaviors'):
+      named_behaviors.BehaviorsConfig(bank=empty).expanded()
