@@ -7,8 +7,8 @@ from typing import Iterator, List, Union
 from benchmarks import (
   acme_environment,
   acme_side,
-  floors,
   harness,
+  limits,
   our_side,
   processes,
 )
@@ -28,7 +28,7 @@ def env() -> Iterator[harness.Comparison]:
       'steps/s',
       _steps(our_side.random_turns(game), share=0.5),
       _steps(acme_environment.random_turns(game), share=0.5),
-      floors.emulation_seconds(game),
+      limits.emulation_seconds(game),
     )
   # A task computes its rewards frame by frame, so games are stepped one by one.
   yield harness.Comparison(
@@ -36,7 +36,7 @@ def env() -> Iterator[harness.Comparison]:
     'steps/s',
     _steps(our_side.random_turns(_TASK), share=0.5),
     _steps(our_side.random_turns(_TASK_GAME), share=0.5),
-    floors.emulation_seconds(_TASK_GAME),
+    limits.emulation_seconds(_TASK_GAME),
     peer=f'our {_TASK_GAME}',
   )
 
@@ -45,7 +45,7 @@ def policy() -> Iterator[harness.Comparison]:
   """Compares action selection; dm-acme's actor supports only B = 1."""
   agent = our_side.make_agent(_GAME)
   theirs = acme_side.PeerActor(_GAME, records=False).select_action_on()
-  limit = floors.POLICY_FLOP / floors.flops()
+  limit = limits.POLICY_FLOP / limits.flops()
   for num in (1, 8, 32):
     ours = our_side.ActorProcess(agent, num=num, records=False)
     _steps(ours.turn, share=0.1)()  # Skip the start of episodes.
@@ -65,15 +65,15 @@ def actor() -> Iterator[harness.Comparison]:
     'steps/s',
     _steps(our_side.ActorProcess(our_side.make_agent(_GAME)).turn),
     _steps(acme_side.PeerActor(_GAME).turn),
-    floors.emulation_seconds(_GAME) + floors.POLICY_FLOP / floors.flops(),
+    limits.emulation_seconds(_GAME) + limits.POLICY_FLOP / limits.flops(),
   )
 
 
 def actor_ngu() -> Iterator[harness.Comparison]:
   """Compares actors with NGU's networks, memories and reward."""
   agent = our_side.make_agent(_GAME, config_lib.NGUConfig)
-  limit = floors.emulation_seconds(_GAME) + floors.NGU_FLOP / floors.flops()
-  copied = floors.copy_bytes_per_second()
+  limit = limits.emulation_seconds(_GAME) + limits.NGU_FLOP / limits.flops()
+  copied = limits.copy_bytes_per_second()
   ours = our_side.ActorProcess(agent)
   for size in (200,) if harness.quick else (10_000, 30_000):
     yield harness.Comparison(
@@ -95,7 +95,7 @@ def _with_memories(ours: our_side.ActorProcess, size: int) -> float:
 
 def bt() -> Iterator[harness.Comparison]:
   """Measures the cost of one behavior, and of five, in the actor loop."""
-  emulation, flops = floors.emulation_seconds(_GAME), floors.flops()
+  emulation, flops = limits.emulation_seconds(_GAME), limits.flops()
   one = _steps(our_side.ActorProcess(our_side.make_bt_agent(_GAME)).turn)
   r2d2 = _steps(our_side.ActorProcess(our_side.make_agent(_GAME)).turn)
   five = _steps(our_side.ActorProcess(our_side.make_bt_agent(_GAME, 5)).turn)
@@ -108,7 +108,7 @@ def bt() -> Iterator[harness.Comparison]:
       'steps/s',
       ours,
       theirs,
-      emulation + (floors.POLICY_FLOP + num * floors.NGU_FLOP) / flops,
+      emulation + (limits.POLICY_FLOP + num * limits.NGU_FLOP) / flops,
       peer=peer,
     )
 

@@ -15,7 +15,7 @@ import tempfile
 import time
 from typing import Callable, Iterator, List, Tuple
 
-from benchmarks import floors, harness
+from benchmarks import harness, limits
 from bt_acme.evaluation import logs
 from bt_acme.runtime.engines import node_process
 
@@ -122,15 +122,15 @@ def e2e() -> Iterator[harness.Comparison]:
   """
   seconds = 8.0 if harness.quick else 15.0
   steps_per_update = _PERIOD * _BATCH
-  learner_flop = floors.LEARNER_FLOP * (_LENGTH + 1) * _BATCH / steps_per_update
-  flop = floors.POLICY_FLOP + learner_flop
-  emulation = floors.emulation_seconds(_GAME) / _NUM_ACTORS
+  learner_flop = limits.LEARNER_FLOP * (_LENGTH + 1) * _BATCH / steps_per_update
+  flop = limits.POLICY_FLOP + learner_flop
+  emulation = limits.emulation_seconds(_GAME) / _NUM_ACTORS
   yield harness.Comparison(
     f'e2e T={_LENGTH} B={_BATCH}',
     'steps/s',
     functools.partial(_seconds_per_step, _our_command, seconds),
     functools.partial(_seconds_per_step, _acme_command, seconds),
-    emulation + flop / floors.flops(),  # Both cores compute.
+    emulation + flop / limits.flops(),  # Both cores compute.
     note=f'one round; a learner step every {steps_per_update} steps',
     once=True,
   )

@@ -11,7 +11,7 @@ import reverb
 from acme.agents.jax import r2d2
 from acme.wrappers import observation_action_reward
 
-from benchmarks import acme_side, core_parts, floors, harness, our_side
+from benchmarks import acme_side, core_parts, harness, limits, our_side
 from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import learner as learner_lib
 from bt_acme.replay import blocks
@@ -28,7 +28,7 @@ def _haiku_lstm(inputs: jax.Array) -> jax.Array:
 def lstm() -> Iterator[harness.Comparison]:
   """Compares our LSTM with `hk.dynamic_unroll`, forward and backward."""
   length = 10 if harness.quick else 160
-  flops = floors.flops()
+  flops = limits.flops()
   for batch_size in (8, 64):
     inputs = jax.random.normal(
       jax.random.key(1), (length, batch_size, _HIDDEN), np.float32
@@ -105,14 +105,14 @@ def _their_learner(batch_size: int, length: int) -> r2d2.R2D2Learner:
 def learner() -> Iterator[harness.Comparison]:
   """Compares `Learner.step` with `R2D2Learner.step`, without data loading."""
   batch_size, length = (2, 4) if harness.quick else (8, 40)
-  flop = floors.LEARNER_FLOP * batch_size * (length + 1)
+  flop = limits.LEARNER_FLOP * batch_size * (length + 1)
   ours = _our_learner(batch_size, length)
   yield harness.Comparison(
     f'learner T={length} B={batch_size}',
     'ms',
     harness.timed(ours.step, finish=ours.flush),
     harness.timed(_their_learner(batch_size, length).step),
-    flop / floors.flops(),
+    flop / limits.flops(),
   )
 
 

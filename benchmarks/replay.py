@@ -10,8 +10,8 @@ import zstandard
 from benchmarks import (
   acme_side,
   core_parts,
-  floors,
   harness,
+  limits,
   our_side,
   recordings,
   replay_sides,
@@ -87,7 +87,7 @@ def replay_sample() -> Iterator[harness.Comparison]:
       'batches/s',
       ours.sampling,
       theirs.sampling,
-      num_bytes / floors.copy_bytes_per_second(),
+      num_bytes / limits.copy_bytes_per_second(),
     )
 
 

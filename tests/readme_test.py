@@ -22,7 +22,7 @@ pytest.importorskip('reverb', reason='needs the full environment')
 
 from benchmarks import accelerated, target_devices
 from bt_acme.config import names, presets
-from tests import small
+from tests import small_examples
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = [
@@ -88,7 +88,7 @@ def _pages_with(language):
 @pytest.mark.parametrize('path', _pages_with('python'))
 @pytest.mark.usefixtures('shared_functions')
 def test_python_runs(path, tmp_path, monkeypatch, capsys, bound_memory):
-  small.make_runs_small(monkeypatch)
+  small_examples.make_runs_small(monkeypatch)
   monkeypatch.chdir(tmp_path)
   # Acme's default loggers write into the home directory.
   monkeypatch.setenv('HOME', str(tmp_path))

@@ -3,7 +3,8 @@
 Each group of environments has a `FlightPriorities`, which computes the weights
 with which flights draw behaviors, and scores the episodes that end. One
 `ScoreStore` next to the learner collects the scores of all groups, and is part
-of every checkpoint. The formulas are in `core/behavior_transfer/priorities.py`.
+of every checkpoint. The formulas are in
+`core/behavior_transfer/flight_priorities.py`.
 """
 
 import math
@@ -14,7 +15,7 @@ import numpy as np
 
 from bt_acme import assembly
 from bt_acme.acting import episode as episode_lib
-from bt_acme.core.behavior_transfer import priorities
+from bt_acme.core.behavior_transfer import flight_priorities as priorities
 from bt_acme.environments import saving
 
 # A behavior that flew in an episode, and the scores of the episode by signal.

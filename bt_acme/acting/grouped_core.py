@@ -16,7 +16,7 @@ from bt_acme import assembly
 from bt_acme.acting import batched_core
 from bt_acme.acting import policy as policy_lib
 from bt_acme.core import networks, types
-from bt_acme.core.intrinsic import device as device_reward
+from bt_acme.core.intrinsic import device_reward
 
 # For each entry of the extras' features, the reward state of all environments,
 # or () if no reward is computed from the entry. The tuple is empty if no

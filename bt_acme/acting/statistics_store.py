@@ -1,11 +1,11 @@
 """Stores the running statistics of all environments in the learner's process.
 
 The statistics belong to the intrinsic reward. The component that computes the
-reward (an actor's `core/intrinsic/host.py`, or the inference server's device)
-has a working copy, which actors report to this store. The statistics are
-therefore part of every checkpoint and of every exported behavior. They are
-stored per environment, so that a run can resume with another group size. The
-formulas are in `core/intrinsic`.
+reward (`core/intrinsic/host_reward.py` in an actor, `device_reward.py` in the
+inference server) has a working copy, which actors report to this store. The
+statistics are therefore part of every checkpoint and of every exported
+behavior. They are stored per environment, so that a run can resume with another
+group size. The formulas are in `core/intrinsic`.
 """
 
 import threading

@@ -21,7 +21,7 @@ from bt_acme.acting import flight_priorities
 from bt_acme.acting import policy as policy_lib
 from bt_acme.core import transition as transition_lib
 from bt_acme.core import types
-from bt_acme.core.intrinsic import host as host_reward
+from bt_acme.core.intrinsic import host_reward
 from bt_acme.environments import saving, vector
 
 # The observation, action and reward that end an episode; None before the end.

@@ -332,7 +332,7 @@ def configure(
   """
   if preset == 'auto':
     kind = networks.torso_kind('auto', spec.observation_shape)
-    preset = 'atari_small' if kind == 'nature' else 'minigrid'
+    preset = presets.automatic(kind)
   known = (*names.settings_of(config_class), *RUN_SETTINGS)
   for name, value in settings.items():
     checks.require(

@@ -13,8 +13,7 @@ from bt_acme.config import checks, names
 from bt_acme.core import epsilon as epsilon_lib
 from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import behavior_core
-from bt_acme.core.intrinsic import host as host_reward
-from bt_acme.core.intrinsic import ngu_actor
+from bt_acme.core.intrinsic import host_reward, ngu_actor
 from bt_acme.core.intrinsic import reward as reward_lib
 
 

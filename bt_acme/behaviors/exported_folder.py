@@ -23,7 +23,7 @@ from bt_acme.config import checks, names
 from bt_acme.core import weight_transfer
 
 _FORMAT = 1
-_CARD, _PARAMS = 'behavior.json', 'params.npz'
+_DESCRIPTION, _PARAMS = 'behavior.json', 'params.npz'
 _SEPARATOR = '::'
 # Training stays far below these limits. Larger values would overflow.
 _LARGEST_PARAMETER = 1e6
@@ -88,7 +88,7 @@ def export(
       'actor_steps': int(actor_steps),
       'params_sha256': hashlib.sha256(params).hexdigest(),
     }
-    (temporary / _CARD).write_text(json.dumps(card, indent=2) + '\n')
+    (temporary / _DESCRIPTION).write_text(json.dumps(card, indent=2) + '\n')
 
 
 def check_replaceable(folder: pathlib.Path) -> None:
@@ -99,7 +99,9 @@ def check_replaceable(folder: pathlib.Path) -> None:
     folder.is_dir(),
     f'folder={str(folder)!r} is a file. Choose another directory.',
   )
-  others = set(os.listdir(folder)) - {_CARD, _PARAMS} - cards.files_in(folder)
+  others = (
+    set(os.listdir(folder)) - {_DESCRIPTION, _PARAMS} - cards.files_in(folder)
+  )
   checks.require(
     not others,
     f'folder={str(folder)!r} contains {", ".join(map(repr, sorted(others)))}, '
@@ -110,7 +112,7 @@ def check_replaceable(folder: pathlib.Path) -> None:
 def read_checksum(folder: str) -> str:
   """Returns the checksum of a behavior that `read` has already accepted."""
   path = pathlib.Path(pretrained.resolve(folder))
-  return str(untrusted.read_json(path / _CARD)['params_sha256'])
+  return str(untrusted.read_json(path / _DESCRIPTION)['params_sha256'])
 
 
 def checksum(variables: assembly.Variables) -> str:
@@ -150,23 +152,23 @@ def read(folder: str, *, setting: str) -> ExportedPolicy:
     f'{subject} is neither a directory nor the name of a behavior: '
     f'{names.suggest(folder, pretrained.names())}',
   )
-  for name in (_CARD, _PARAMS):
+  for name in (_DESCRIPTION, _PARAMS):
     if not os.path.isfile(path / name):
       raise ValueError(
         f'{subject} has no {name}. Use a complete directory exported by '
         'run_ngu.py.'
       )
   try:
-    card = untrusted.read_json(path / _CARD)
+    card = untrusted.read_json(path / _DESCRIPTION)
     file_format = card['format']
     if file_format == _FORMAT:
-      agent, learned, digest = _read_card(card)
+      agent, learned, digest = _read_description(card)
       # Only the shapes of the agent's parameters; no values are computed.
       expected = jax.eval_shape(lambda: _fresh_params(agent))
   except Exception as error:  # A damaged card can raise any error.
     raise ValueError(
-      f'{subject}: {_CARD} is damaged ({untrusted.one_line(error)}). Export '
-      'the behavior again.'
+      f'{subject}: {_DESCRIPTION} is damaged ({untrusted.one_line(error)}). '
+      'Export the behavior again.'
     ) from error
   if file_format != _FORMAT:
     raise ValueError(
@@ -184,13 +186,13 @@ def is_complete(folder: str) -> bool:
   """
   path = pathlib.Path(folder)
   try:
-    card = untrusted.read_json(path / _CARD)
+    card = untrusted.read_json(path / _DESCRIPTION)
     return bool(untrusted.sha256(path / _PARAMS) == card['params_sha256'])
   except (OSError, ValueError, KeyError, TypeError):
     return False
 
 
-def _read_card(card: Mapping[str, Any]) -> ExportedPolicy:
+def _read_description(card: Mapping[str, Any]) -> ExportedPolicy:
   """Returns the policy that the card describes, without variables.
 
   A damaged card can cause any error.
@@ -256,7 +258,7 @@ def _read_params(
     differences = weight_transfer.mismatches(shapes, wanted)
     if differences:
       named = untrusted.shortened(differences.replace(_SEPARATOR, '/'))
-      raise untrusted.InvalidFileError(f'does not fit {_CARD}: {named}')
+      raise untrusted.InvalidFileError(f'does not fit {_DESCRIPTION}: {named}')
 
   try:
     untrusted.check_size(path, wanted)

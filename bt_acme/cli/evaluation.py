@@ -19,7 +19,7 @@ from bt_acme.cli import recorded_agent
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import recorder, tables
-from bt_acme.runtime import learned as learned_lib
+from bt_acme.runtime import learned_policy
 from bt_acme.runtime import workdir as workdir_lib
 
 Row = Dict[str, float]  # The metrics of an episode.
@@ -108,7 +108,7 @@ def load(
     identity = workdir_lib.read_identity(config.workdir)
     agent = recorded_agent.make(config.workdir, identity)
     run = workdir_lib.run_of(config.workdir, identity)
-    learned = learned_lib.read(run, agent)
+    learned = learned_policy.read(run, agent)
   return assembly.moved(agent, config.env), learned
 
 

@@ -3,8 +3,7 @@
 A preset replaces defaults; settings of the user override a preset. Every preset
 works for both pre-training and transfer: an agent ignores settings that it does
 not have, and some settings apply only to pre-training or only to learning a
-task. `bt_acme.api.training.configure` selects one for `preset='auto'`.
-This command prints the changes of all presets:
+task. This command prints the changes of all presets:
 
   python -m bt_acme.config.presets
 """
@@ -174,6 +173,15 @@ def get(name: str, config_class: type) -> Dict[str, Any]:
   }
   known = names.settings_of(config_class)
   return {k: v for k, v in settings.items() if k in known}
+
+
+def automatic(torso: str) -> str:
+  """Returns the preset that `preset='auto'` selects in `bt_acme.pretrain`.
+
+  Args:
+    torso: the torso that `NetworkConfig.torso='auto'` selects.
+  """
+  return 'atari_small' if torso == 'nature' else 'minigrid'
 
 
 def describe(name: str) -> str:

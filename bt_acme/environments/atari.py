@@ -27,7 +27,7 @@ import numpy as np
 from ale_py import roms
 from dm_env import specs
 
-from bt_acme.environments import atari_vector, base, naming, saving, tasks
+from bt_acme.environments import atari_tasks, atari_vector, base, naming, saving
 
 _GAMES = """
   alien amidar assault asterix asteroids atlantis bank_heist battle_zone
@@ -56,7 +56,7 @@ _MODIFIERS = (naming.Modifier('pixels', 'pixels=42', _side, limits=_LIMITS),)
 
 def names() -> Tuple[str, ...]:
   """Returns the names of the 57 games and of the tasks with other rewards."""
-  return (*ATARI_57, *tasks.TASKS)
+  return (*ATARI_57, *atari_tasks.TASKS)
 
 
 def find(name: str) -> Optional[naming.Maker]:
@@ -69,8 +69,8 @@ def find(name: str) -> Optional[naming.Maker]:
   if base not in names():
     return None
   options = naming.parse(name, _MODIFIERS, base=base)
-  if base in tasks.TASKS:
-    task = tasks.TASKS[base]
+  if base in atari_tasks.TASKS:
+    task = atari_tasks.TASKS[base]
     make = functools.partial(Atari, task.game.name, task=task, **options)
     return naming.Maker(make, can_stack=True)
   return naming.Maker(
@@ -92,7 +92,7 @@ class Atari(base.Environment):
     game: str,
     *,
     seed: int,
-    task: Optional[tasks.GameTask] = None,
+    task: Optional[atari_tasks.GameTask] = None,
     pixels: int = 84,
     stack: int = 4,
     action_repeat: int = 4,
@@ -246,7 +246,7 @@ class Atari(base.Environment):
     reward = self._ale.act(action)
     ram_after = self._ale.getRAM()
     return self._task.reward(
-      tasks.Frame(self._frames, reward, ram_before, ram_after)
+      atari_tasks.Frame(self._frames, reward, ram_before, ram_after)
     )
 
   def _observe(self, screen: np.ndarray) -> np.ndarray:

@@ -32,9 +32,9 @@ from bt_acme.runtime import (
   executables,
   heartbeats,
   interrupts,
+  node_state,
   progress,
   restarts,
-  supervised,
   terminal,
 )
 from bt_acme.runtime.engines import base
@@ -64,7 +64,7 @@ class _End(NamedTuple):
   """
 
   code: int
-  culprit: supervised.NodeState | None = None
+  culprit: node_state.NodeState | None = None
   restart: bool = False
 
   @property
@@ -134,7 +134,7 @@ class Supervisor:
     # Servers come first: a node may wait for nodes of earlier labels.
     in_order = list(dict.fromkeys(labels.values()))
     self._nodes = {
-      title: supervised.NodeState(
+      title: node_state.NodeState(
         title,
         label,
         self._budgets[title],
@@ -217,7 +217,7 @@ class Supervisor:
     for title in self._executables:
       self._start(self._nodes[title])
 
-  def _start(self, node: supervised.NodeState) -> None:
+  def _start(self, node: node_state.NodeState) -> None:
     """Starts or restarts a node on the machine where it is scheduled."""
     live = self._terminal.live
     variables = {
@@ -278,7 +278,7 @@ class Supervisor:
           node.heard, node.hung_seconds = None, self.policy.watchdog_seconds
           self._kill(node)
 
-  def _kill(self, node: supervised.NodeState) -> None:
+  def _kill(self, node: node_state.NodeState) -> None:
     node.killed = self.clock()
     self._engine.signal(node.title, signal.SIGKILL)
 
@@ -318,7 +318,7 @@ class Supervisor:
       if node.addresses
     )
 
-  def _handle_failure(self, node: supervised.NodeState) -> _End | None:
+  def _handle_failure(self, node: node_state.NodeState) -> _End | None:
     """Restarts a failed node; returns the end if the program has to end."""
     if node.follows:
       self._start(node)
@@ -421,7 +421,7 @@ class Supervisor:
         node.log.close()
     self._terminal.end_status()
 
-  def _running(self) -> list[supervised.NodeState]:
+  def _running(self) -> list[node_state.NodeState]:
     return [node for node in self._nodes.values() if node.runs]
 
   def _next(self, timeout: float | None = None) -> Any:
@@ -463,7 +463,7 @@ class Supervisor:
       if node.log is not None:
         self._show(node, node.log.finish())
 
-  def _take_heartbeat(self, node: supervised.NodeState, marks: bytes) -> None:
+  def _take_heartbeat(self, node: node_state.NodeState, marks: bytes) -> None:
     """Records the marks that a node has sent through its heartbeat pipe."""
     if heartbeats.MARK in marks:
       node.record_heartbeat()
@@ -472,7 +472,7 @@ class Supervisor:
     if heartbeats.SAVED_MARK in marks:
       node.has_saved = True
 
-  def _show(self, node: supervised.NodeState, lines: list[str]) -> None:
+  def _show(self, node: node_state.NodeState, lines: list[str]) -> None:
     """Prints lines of a node on the terminal."""
     # During shutdown, nodes log harmless errors about servers that have already
     # stopped.

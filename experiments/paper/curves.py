@@ -12,8 +12,8 @@ import numpy as np
 from bt_acme.evaluation import plots
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import diagnosis
+from experiments.paper import normalized_scores
 from experiments.paper import results as lookup
-from experiments.paper import small_scores
 
 # A figure shows at least this many evaluations, however short its window is.
 _FEWEST = 3
@@ -48,7 +48,7 @@ def read(
   for run in (run for env in envs for run in results.runs_of(arm, env)):
     steps, values = lookup.column_of(results, run, column)
     if is_normalized:
-      values = small_scores.normalize(run.env, values)
+      values = normalized_scores.normalize(run.env, values)
     steps, values = plots.means_by_step((steps, values))
     points[run] = steps * run.frames_per_step, values
   some = [run for run, (frames, _) in points.items() if len(frames)]

@@ -9,7 +9,7 @@ import numpy as np
 from bt_acme.evaluation import tables
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import diagnosis
-from experiments.paper import artifacts, small_scores
+from experiments.paper import artifacts, normalized_scores
 
 # Maximum distance between an evaluation and the requested step, as a share of
 # the budget.
@@ -217,7 +217,7 @@ def at(share: float, is_normalized: bool = False) -> Reading:
       value = _return_at(share, results, run)
     if value is None or not is_normalized:
       return value
-    return float(small_scores.normalize(run.env, value))
+    return float(normalized_scores.normalize(run.env, value))
 
   return read
 

@@ -8,7 +8,7 @@ from bt_acme.acting import policy as policy_lib
 from bt_acme.acting import vector_actor
 from bt_acme.core import types
 from bt_acme.core.intrinsic import features as features_lib
-from bt_acme.core.intrinsic import host as host_reward
+from bt_acme.core.intrinsic import host_reward
 from bt_acme.environments import vector
 from tests.agents import fakes
 

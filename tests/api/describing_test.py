@@ -10,7 +10,7 @@ import bt_acme
 from bt_acme import config as config_lib
 from bt_acme.config import names
 from bt_acme.evaluation import recorder
-from tests import small
+from tests import small_examples
 
 _ENV = 'MiniGrid-Empty-5x5-v0'
 
@@ -19,7 +19,7 @@ _ENV = 'MiniGrid-Empty-5x5-v0'
 def pretrain(tmp_path_factory):
   workdir = tmp_path_factory.mktemp('runs') / 'explorer'
   budget = {'max_actor_steps': 400, 'num_environments': 4}
-  settings = {**small.SETTINGS, 'min_replay_size': 10, **budget}
+  settings = {**small_examples.SETTINGS, 'min_replay_size': 10, **budget}
   bt_acme.pretrain(_ENV, workdir=workdir, progress='off', **settings)
   return workdir
 

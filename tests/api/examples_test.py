@@ -14,7 +14,7 @@ import textwrap
 import pytest
 
 import bt_acme
-from tests import small
+from tests import small_examples
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
@@ -53,7 +53,7 @@ def test_examples_run(module, tmp_path, monkeypatch):
   if module == '.agents':
     pytest.importorskip('reverb', reason='needs the full environment')
   monkeypatch.chdir(tmp_path)
-  small.make_runs_small(monkeypatch)
+  small_examples.make_runs_small(monkeypatch)
   for documented in _public(module):
     examples = _examples(documented)
     assert examples, f'{documented} has no example.'

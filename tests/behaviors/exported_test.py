@@ -10,7 +10,7 @@ from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme.acting import vector_actor
 from bt_acme.core.intrinsic import features as features_lib
-from bt_acme.core.intrinsic import host as host_reward
+from bt_acme.core.intrinsic import host_reward
 from bt_acme.environments import vector
 from tests.agents import fakes
 

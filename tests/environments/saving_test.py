@@ -15,7 +15,7 @@ from bt_acme.environments import (
   vector,
 )
 from tests.agents import fakes
-from tests.runtime import plain
+from tests.runtime import round_trips
 
 ATARI = ('pong', 'montezuma_revenge', 'ms_pacman', 'ms_pacman:ghosts_hard')
 NAMES = (
@@ -42,7 +42,7 @@ def check_continues(make, before, after):
   environment, other = make(0), make(1)
   environment.reset()
   play(environment, before)
-  other.restore(plain.round_trip(saving.state_of(environment)))
+  other.restore(round_trips.round_trip(saving.state_of(environment)))
   expected = play(environment, after)
   for one, two in zip(expected, play(other, after), strict=True):
     assert_same(one, two)
@@ -149,7 +149,7 @@ def test_atari_vector_records_actions_since_the_latest_seed(monkeypatch):
     steps.append(games.step(action))
     assert_same(alone.step(action[2:]), [field[2:] for field in steps[-1]])
     if step % 150 == 49:
-      states[step] = plain.round_trip(games.state())
+      states[step] = round_trips.round_trip(games.state())
     if step == 20:
       games.reset()
       alone.reset()

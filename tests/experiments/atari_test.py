@@ -13,7 +13,7 @@ from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
-from bt_acme.core.intrinsic import host as host_reward
+from bt_acme.core.intrinsic import host_reward
 from bt_acme.environments import atari
 from experiments.atari import exploring, learning, montezuma, room_map
 from experiments.atari import visits as visits_lib

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bt_acme.runtime import serialization
-from tests.runtime import plain
+from tests.runtime import round_trips
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from tests.runtime import plain
   ],
 )
 def test_values_survive_a_round_trip(value):
-  found = plain.round_trip(value)
+  found = round_trips.round_trip(value)
   assert found == value and type(found) is type(value)
 
 
@@ -35,7 +35,7 @@ def test_values_survive_a_round_trip(value):
   ],
 )
 def test_arrays_survive_a_round_trip(array):
-  found = plain.round_trip(array)
+  found = round_trips.round_trip(array)
   assert found.shape == array.shape and found.dtype == array.dtype
   assert found.tobytes() == array.tobytes()
   is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
@@ -51,7 +51,7 @@ def test_arrays_survive_a_round_trip(array):
   ],
 )
 def test_scalars_survive_a_round_trip(scalar):
-  found = plain.round_trip([scalar])[0]
+  found = round_trips.round_trip([scalar])[0]
   assert found == scalar and type(found) is type(scalar)
 
 
@@ -59,7 +59,7 @@ def test_repeated_bytes_are_stored_once():
   one, same = b'abc' * 100, b'cba' * 100
   _, parts = serialization.encode([one, same, (one, one)])
   assert parts == [one, same]
-  found = plain.round_trip([one, same, (one, one)])
+  found = round_trips.round_trip([one, same, (one, one)])
   assert found == [one, same, (one, one)]
   assert found[0] is found[2][1]
 

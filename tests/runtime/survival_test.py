@@ -20,8 +20,8 @@ from bt_acme.runtime import (
   executables,
   heartbeats,
   launcher,
+  node_state,
   restarts,
-  supervised,
   supervisor,
 )
 from bt_acme.runtime.engines import base
@@ -124,7 +124,7 @@ def interrupt(engine, title):
 def make_launch(tmp_path, monkeypatch):
   monkeypatch.setitem(launcher.ENGINES, 'scripted', Scripted)
   monkeypatch.setattr(supervisor, '_LOOK_SECONDS', 0.05)
-  monkeypatch.setattr(supervised, '_BACKOFFS', (0.1, 0.2))
+  monkeypatch.setattr(node_state, '_BACKOFFS', (0.1, 0.2))
 
   def make_program():
     program = lp.Program('test')
@@ -448,7 +448,7 @@ def test_a_failure_before_the_first_heartbeat_is_retried_elsewhere_later(
 
 def test_a_slot_may_be_lost_while_its_node_waits(launch, monkeypatch, capsys):
   monkeypatch.setattr(Scripted, 'unlucky', {'actor/0': 2})
-  monkeypatch.setattr(supervised, '_BACKOFFS', (1e-9,))  # Due with the loss.
+  monkeypatch.setattr(node_state, '_BACKOFFS', (1e-9,))  # Due with the loss.
   code, started = launch(
     actor_0=[
       after(work, end(_KILLED)),

@@ -18,8 +18,8 @@ from bt_acme.runtime import (
   evaluator_node,
   learner_node,
   metrics,
+  node_state,
   restarts,
-  supervised,
   workdir_lock,
 )
 from tests.simulation import __main__ as simulation
@@ -128,14 +128,14 @@ def _(stack: contextlib.ExitStack) -> None:
 
 @_bug('a heartbeat of the previous attempt counts')
 def _(stack: contextlib.ExitStack) -> None:
-  real = supervised.NodeState.mark_started
+  real = node_state.NodeState.mark_started
 
   def mark_started(self: Any, log: Any) -> None:
     has_begun = self.has_begun
     real(self, log)
     self.has_begun = has_begun
 
-  _replace(stack, supervised.NodeState, 'mark_started', mark_started)
+  _replace(stack, node_state.NodeState, 'mark_started', mark_started)
 
 
 @_bug('the backoff never resets')
@@ -144,7 +144,7 @@ def _(stack: contextlib.ExitStack) -> None:
     self.has_begun = True
     self.budget.has_worked = True
 
-  _replace(stack, supervised.NodeState, 'record_heartbeat', record_heartbeat)
+  _replace(stack, node_state.NodeState, 'record_heartbeat', record_heartbeat)
 
 
 @_bug('a checkpoint is renamed before it is synced')

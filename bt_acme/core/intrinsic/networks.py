@@ -12,7 +12,12 @@ import jax
 from bt_acme import config as config_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import types
-from bt_acme.core.intrinsic import distillation, features, rewards, windows
+from bt_acme.core.intrinsic import (
+  distillation,
+  features,
+  rewards,
+  training_windows,
+)
 from bt_acme.core.intrinsic import embedding as embedding_lib
 from bt_acme.core.intrinsic import reward as reward_lib
 
@@ -94,7 +99,7 @@ def make_networks(
     valid: jax.Array,
     key: types.PRNGKey,
   ) -> features.Loss:
-    window = windows.choose(config, observations, action, valid, key)
+    window = training_windows.choose(config, observations, action, valid, key)
     embedding_loss, embedding_metrics = embedding.loss(params, *window)
     rnd_loss, rnd_metrics = rnd.loss(params, *window)
     return embedding_loss + rnd_loss, {**embedding_metrics, **rnd_metrics}

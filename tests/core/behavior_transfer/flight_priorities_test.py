@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bt_acme.core.behavior_transfer import priorities
+from bt_acme.core.behavior_transfer import flight_priorities as priorities
 from tests.reference import flight_priorities as reference
 
 _SETTINGS = {'temperature': 0.1, 'floor': 0.1}

@@ -8,7 +8,7 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.core import networks as networks_lib
-from bt_acme.core.intrinsic import networks, windows
+from bt_acme.core.intrinsic import networks, training_windows
 from tests.reference import intrinsic as reference
 
 SHAPE, CHANNELS, ACTIONS = (5, 5, 6), 3, 4
@@ -161,7 +161,7 @@ def test_losses_match_reference(window, lengths):
   observations, action, valid = make_batch(lengths)
   steps = {}
   if window == 'spread':
-    step, mask = windows.spread_steps(jnp.array(valid), STEPS, KEY)
+    step, mask = training_windows.spread_steps(jnp.array(valid), STEPS, KEY)
     drawn = [[int(t) for t in step[mask[:, b] > 0, b]] for b in range(B)]
     steps = {'steps': drawn}
   (loss, metrics), _ = compiled_loss(made)(params, observations, action, valid)

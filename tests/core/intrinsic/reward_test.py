@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bt_acme import config as config_lib
-from bt_acme.core.intrinsic import features, host, rewards
+from bt_acme.core.intrinsic import features, host_reward, rewards
 from bt_acme.core.intrinsic import reward as reward_lib
 from tests.core.intrinsic import streams
 from tests.reference import intrinsic as reference
@@ -57,7 +57,7 @@ def test_vector_of_the_reference_document():
     np.arange(5)[:, None] == 0,
   )
   expected = [[0], [90.58188], [65.76931], [0.998951], [104.632262]]
-  reward = host.HostReward(config, 1)
+  reward = host_reward.HostReward(config, 1)
   made, scales = [], []
   for *given, is_first in zip(*stream, strict=True):
     made.append(reward.step(features.Features(*given), is_first))
@@ -83,7 +83,7 @@ def test_merged_statistics_are_those_of_all_observations():
     merged.distance_mean * merged.distance_count,
     np.sum(each.distance_mean * each.distance_count),
   )
-  for_many = host.HostReward(streams.CONFIG, 3, merged)
+  for_many = host_reward.HostReward(streams.CONFIG, 3, merged)
   for field, value in zip(for_many.statistics(), merged, strict=True):
     np.testing.assert_array_equal(field, np.full(3, value))
 

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from bt_acme import config as config_lib
-from bt_acme.core.intrinsic import device, features, host
+from bt_acme.core.intrinsic import device_reward, features, host_reward
 from tests.reference import intrinsic as reference
 
 T, D = 60, 4
@@ -62,7 +62,7 @@ def make_stream(kind='random', num_environments=5, seed=0):
 def on_host(config, stream, active=None):
   """Returns rewards [T, N] and the `HostReward`."""
   embeddings, errors, is_first = stream
-  reward = host.HostReward(config, errors.shape[1])
+  reward = host_reward.HostReward(config, errors.shape[1])
   result = [
     reward.step(
       features.Features(embeddings[t], errors[t]),
@@ -94,13 +94,13 @@ def on_device(config):
   def run(embeddings, errors, is_first):  # For one environment.
     def take(state, row):
       *given, first = row
-      rewarded, state = device.step(
+      rewarded, state = device_reward.step(
         config, state, features.Features(*given), first
       )
       return state, rewarded.reward
 
     return jax.lax.scan(
-      take, device.init(config), (embeddings, errors, is_first)
+      take, device_reward.init(config), (embeddings, errors, is_first)
     )
 
   return jax.jit(jax.vmap(run, in_axes=1, out_axes=(0, 1)))

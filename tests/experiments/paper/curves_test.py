@@ -4,7 +4,7 @@ import numpy as np
 
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import diagnosis
-from experiments.paper import small_scores
+from experiments.paper import normalized_scores
 from tests.experiments.paper import fake_results as fake
 
 
@@ -30,7 +30,7 @@ def test_excess_seeds_are_ignored_and_reported():
   figure = fake.figure('fig3', fake.curves(values))
   expected = np.median(
     [
-      np.mean(small_scores.normalize(env, values['r2d2', env][:2]), axis=0)
+      np.mean(normalized_scores.normalize(env, values['r2d2', env][:2]), axis=0)
       for env in (fake.NEAR, fake.FAR)
     ],
     axis=0,
@@ -78,7 +78,7 @@ def test_medians_ignore_a_run_that_has_just_started():
   assert full.title == 'full: 1 of 2 environments'
   np.testing.assert_allclose(
     full.lines[0].values,
-    small_scores.normalize(fake.FAR, values['r2d2', fake.FAR][0]),
+    normalized_scores.normalize(fake.FAR, values['r2d2', fake.FAR][0]),
   )
   # If no run is done, all runs count up to their last common evaluation.
   both = (started, far._replace(status=dataset_lib.RUNNING))

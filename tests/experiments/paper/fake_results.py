@@ -3,7 +3,13 @@
 import numpy as np
 
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import artifacts, figures, results, small_scores, tables
+from experiments.paper import (
+  artifacts,
+  figures,
+  normalized_scores,
+  results,
+  tables,
+)
 
 STEPS = 1_000
 FAR = 'MiniGrid-FourRooms-v0:fixed'
@@ -33,8 +39,8 @@ def data(runs, scores):
 
 def distance(env, high, low):
   """Returns the difference between two returns after normalization."""
-  return float(small_scores.normalize(env, high)) - float(
-    small_scores.normalize(env, low)
+  return float(normalized_scores.normalize(env, high)) - float(
+    normalized_scores.normalize(env, low)
   )
 
 

@@ -8,7 +8,13 @@ import pytest
 
 from bt_acme.evaluation import intervals, panels
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import artifacts, figures, report, results, small_scores
+from experiments.paper import (
+  artifacts,
+  figures,
+  normalized_scores,
+  report,
+  results,
+)
 from tests.experiments.paper import fake_results as fake
 
 
@@ -67,7 +73,7 @@ def test_medians_are_computed_from_normalized_means():
   assert hard.title == 'hard: 1 environment'
   runs = np.stack(
     [
-      small_scores.normalize(env, values['ez', env])
+      normalized_scores.normalize(env, values['ez', env])
       for env in (fake.NEAR, fake.FAR)
     ],
     axis=1,
@@ -79,7 +85,7 @@ def test_medians_are_computed_from_normalized_means():
   for i in range(5):
     estimate = intervals.bootstrap(intervals.median, runs[..., i])
     assert (line.low[i], line.high[i]) == pytest.approx(estimate[1:])
-  expected = small_scores.normalize(
+  expected = normalized_scores.normalize(
     fake.FAR, np.mean(values['ez', fake.FAR], axis=0)
   )
   np.testing.assert_allclose(fake.line(hard, 'ez').values, expected)
@@ -132,7 +138,7 @@ def test_figure_2_has_a_point_for_each_budget():
   np.testing.assert_array_equal(line.frames, [40, 400])
   # Scores are the steps plus the seed.
   every = [
-    small_scores.normalize(e, [10.5, 100.5]) for e in fake.SUITES['full']
+    normalized_scores.normalize(e, [10.5, 100.5]) for e in fake.SUITES['full']
   ]
   np.testing.assert_allclose(line.values, np.median(every, axis=0))
   assert left.levels == ()  # The published medians are for other games.
@@ -160,7 +166,7 @@ def test_figure_2_falls_back_on_evaluations_during_pretraining():
     'RND, zero-shot',
   ]
   games = artifacts.PAPER_SUITES['full']
-  every = [small_scores.normalize(game, [1, 2, 4]) for game in games]
+  every = [normalized_scores.normalize(game, [1, 2, 4]) for game in games]
   np.testing.assert_allclose(left.lines[0].values, np.median(every, axis=0))
   assert np.isnan(left.lines[0].low).all()
   assert {level.label: level.value for level in left.levels} == {

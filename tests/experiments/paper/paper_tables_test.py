@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import artifacts, published, small_scores, table_formats
+from experiments.paper import (
+  artifacts,
+  normalized_scores,
+  published,
+  table_formats,
+)
 from tests.experiments.paper import fake_results as fake
 from tests.experiments.paper.fake_results import FAR, NEAR, STEPS, SUITES
 
@@ -93,7 +98,7 @@ _RETURNS = {
 def _mean(returns):
   """Returns the mean over environments of normalized means over seeds."""
   means = ((env, np.mean(values)) for env, values in returns.items())
-  return np.mean([small_scores.normalize(*one) for one in means])
+  return np.mean([normalized_scores.normalize(*one) for one in means])
 
 
 def _row(table, title):
@@ -191,10 +196,10 @@ def test_the_nearest_evaluation_is_shown():
   table = fake.table('table3', data, SUITES)
   hard = table.columns.index('hard: mean')
   early = _row(table, 'R2D2, 20% of the budget').cells[hard]
-  assert early.value == pytest.approx(small_scores.normalize(FAR, 0.2))
+  assert early.value == pytest.approx(normalized_scores.normalize(FAR, 0.2))
   assert early.seeds == 2
   end = _row(table, 'R2D2, 100% of the budget').cells[hard]
-  assert end.value == pytest.approx(small_scores.normalize(FAR, 0.5))
+  assert end.value == pytest.approx(normalized_scores.normalize(FAR, 0.5))
   assert end.seeds == 1 and math.isnan(end.low)
 
 

@@ -19,7 +19,7 @@ from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.environments import vector
-from bt_acme.runtime import checkpoints, learned, metrics
+from bt_acme.runtime import checkpoints, learned_policy, metrics
 from bt_acme.runtime.engines import in_process, in_process_learner
 from tests.agents import fakes
 from tests.launch import scripts
@@ -122,7 +122,10 @@ def assert_same_policy(folder, other, agent):
   """Checks that two runs have learned exactly the same policy."""
   jax.tree.map(
     np.testing.assert_array_equal,
-    *(learned.read(configuration(path), agent) for path in (folder, other)),
+    *(
+      learned_policy.read(configuration(path), agent)
+      for path in (folder, other)
+    ),
   )
 
 
@@ -139,7 +142,7 @@ def interrupt():
 
 def test_the_files_of_a_run(whole, agent):
   folder, display = whole
-  result = learned.read(configuration(folder), agent)
+  result = learned_policy.read(configuration(folder), agent)
   assert STEPS <= result.actor_steps < STEPS + 2
   assert {path.name for path in folder.iterdir()} == {
     *('config.json', 'completed.json', 'logs', 'checkpoints', 'behavior'),
@@ -184,7 +187,7 @@ def test_ctrl_c_stops_a_run_and_the_same_command_resumes_it(
   before = signal.getsignal(signal.SIGINT)
   code, _ = start(tmp_path / 'run', agent, {steps: interrupt})
   assert code == 128 + signal.SIGINT
-  stopped = learned.read(configuration(tmp_path / 'run'), agent)
+  stopped = learned_policy.read(configuration(tmp_path / 'run'), agent)
   assert steps <= stopped.actor_steps < steps + 2
   assert signal.getsignal(signal.SIGINT) == before
   code, display = start(tmp_path / 'run', agent)
@@ -375,7 +378,7 @@ FAKE = {'env': 'fake', 'envs_per_actor': 3, 'num_evaluators': 0, 'seed': 3}
 
 def read_all(folder, agent):
   """Returns the policy of a run, and its logs."""
-  found = learned.read(configuration(folder, **FAKE), agent)
+  found = learned_policy.read(configuration(folder, **FAKE), agent)
   return found, read(folder, 'actor'), read(folder, 'learner')
 
 
@@ -456,7 +459,7 @@ def test_new_episodes_start_where_the_old_ones_cannot_be_saved(
   start(folder, agent, {100: interrupt}, **FAKE)
   assert 'Stateless cannot be saved' in caplog.text
   before = read(folder, 'actor')
-  steps = learned.read(configuration(folder, **FAKE), agent).actor_steps
+  steps = learned_policy.read(configuration(folder, **FAKE), agent).actor_steps
   start(folder, agent, **FAKE)
   after = read(folder, 'actor')
   assert after[: len(before)] == before

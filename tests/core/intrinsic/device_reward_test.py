@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bt_acme.core.intrinsic import device, features
+from bt_acme.core.intrinsic import device_reward, features
 from bt_acme.core.intrinsic import reward as reward_lib
 from tests.core.intrinsic import streams
 
@@ -23,10 +23,10 @@ def row_of(stream, t, i):
 def test_rows_equal_separate_steps(reward_observation):
   config = streams.changed(reward_observation=reward_observation)
   num, rows = 6, np.array([4, 0, 3])
-  states = [device.init(config) for _ in range(num)]
+  states = [device_reward.init(config) for _ in range(num)]
   together = jax.tree.map(lambda *x: jnp.stack(x), *states)
-  step = jax.jit(functools.partial(device.step_rows, config))
-  step_one = jax.jit(functools.partial(device.step, config))
+  step = jax.jit(functools.partial(device_reward.step_rows, config))
+  step_one = jax.jit(functools.partial(device_reward.step, config))
   stream = streams.make_stream(num_environments=3)
   for t, (*given, is_first) in enumerate(zip(*stream, strict=True)):
     is_last = np.array([t % 7 == 6, False, t % 5 == 4])
@@ -50,9 +50,11 @@ def test_memories_are_not_copied():
   config = streams.changed(memory_capacity=1000)
   num, rows = 64, jnp.arange(2)
   state = jax.tree.map(
-    lambda x: jnp.repeat(x[None], num, axis=0), device.init(config)
+    lambda x: jnp.repeat(x[None], num, axis=0), device_reward.init(config)
   )
-  step = jax.jit(functools.partial(device.step_rows, config), donate_argnums=0)
+  step = jax.jit(
+    functools.partial(device_reward.step_rows, config), donate_argnums=0
+  )
   none = jnp.zeros(2, bool)
   compiled = step.lower(
     state,
@@ -67,9 +69,9 @@ def test_memories_are_not_copied():
 
 def test_restored_statistics_continue_the_rewards():
   stream, rewards, saved = streams.interrupted(40)
-  step = jax.jit(functools.partial(device.step, streams.CONFIG))
+  step = jax.jit(functools.partial(device_reward.step, streams.CONFIG))
   for i in range(5):
-    state = device.init(
+    state = device_reward.init(
       streams.CONFIG, reward_lib.IntrinsicStatistics(*(x[i] for x in saved))
     )
     for t in range(40, streams.T):

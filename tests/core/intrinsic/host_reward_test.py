@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bt_acme.core.intrinsic import features, host
+from bt_acme.core.intrinsic import features, host_reward
 from bt_acme.core.intrinsic import reward as reward_lib
 from tests.core.intrinsic import streams
 from tests.reference import intrinsic as reference
@@ -12,7 +12,7 @@ from tests.reference import intrinsic as reference
 
 def test_restored_statistics_continue_the_rewards():
   (embeddings, errors, is_first), rewards, saved = streams.interrupted(40)
-  resumed = host.HostReward(streams.CONFIG, 5)
+  resumed = host_reward.HostReward(streams.CONFIG, 5)
   resumed.restore_statistics(saved)
   for t in range(40, streams.T):
     given = features.Features(embeddings[t], errors[t])
@@ -22,7 +22,7 @@ def test_restored_statistics_continue_the_rewards():
 def test_restored_and_returned_statistics_are_copies():
   _, reward = streams.on_host(streams.CONFIG, streams.make_stream())
   saved = reward.statistics()
-  other = host.HostReward(streams.CONFIG, 5)
+  other = host_reward.HostReward(streams.CONFIG, 5)
   other.restore_statistics(saved)
   for field in saved:
     field[:] = -1
@@ -31,9 +31,9 @@ def test_restored_and_returned_statistics_are_copies():
 
 
 def test_statistics_of_other_environments_are_an_error():
-  statistics = host.HostReward(streams.CONFIG, 4).statistics()
+  statistics = host_reward.HostReward(streams.CONFIG, 4).statistics()
   with pytest.raises(ValueError, match=r'actor=16, .* envs_per_actor=4\.'):
-    host.HostReward(streams.CONFIG, 16).restore_statistics(statistics)
+    host_reward.HostReward(streams.CONFIG, 16).restore_statistics(statistics)
 
 
 @pytest.mark.parametrize('config', streams.CONFIGS)
@@ -62,7 +62,10 @@ def test_rewarded_observations_follow_the_configuration(observation):
   embeddings, errors, is_first = streams.make_stream()
   is_last = np.append(is_first[1:], is_first[:1], axis=0)
   assert is_last[:-1].any()
-  reward, expected = host.HostReward(config, 5), host.HostReward(config, 5)
+  reward, expected = (
+    host_reward.HostReward(config, 5),
+    host_reward.HostReward(config, 5),
+  )
   for t in range(streams.T):
     given = features.Features(embeddings[t], errors[t])
     np.testing.assert_array_equal(
@@ -74,7 +77,7 @@ def test_rewarded_observations_follow_the_configuration(observation):
 
 
 def test_rewards_of_a_device_replace_the_statistics():
-  reward = host.HostReward(streams.CONFIG, 2)
+  reward = host_reward.HostReward(streams.CONFIG, 2)
   statistics = np.arange(10, dtype=np.float32).reshape(5, 2)
   made = reward_lib.Rewarded(
     np.float32([3, 4]), reward_lib.IntrinsicStatistics(*statistics)
@@ -91,7 +94,7 @@ def test_rewards_of_a_device_replace_the_statistics():
 def test_the_modulator_of_the_newest_observations(decay):
   config = streams.changed(error_decay=decay, alpha_offset=1.0)
   embeddings, errors, is_first = streams.make_stream(num_environments=2)
-  reward = host.HostReward(config, 2)
+  reward = host_reward.HostReward(config, 2)
   assert reward.alpha is None
   expected = np.stack(
     [reference.modulators(config, errors[:, i]) for i in range(2)], axis=1

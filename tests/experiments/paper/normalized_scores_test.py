@@ -5,16 +5,16 @@ import pytest
 
 from bt_acme import environments
 from bt_acme.environments import minigrid, naming
-from experiments.paper import small_scores
+from experiments.paper import normalized_scores
 
-_SCORES = small_scores.read()
+_SCORES = normalized_scores.read()
 
 
 def _solved(env, seed=0):
   environment = environments.make(env, seed=seed)
   environment.reset()
   bonuses = naming.parse(env, minigrid.MODIFIERS)
-  return small_scores.solve(environment, bonuses)
+  return normalized_scores.solve(environment, bonuses)
 
 
 def test_the_shortest_path_matches_a_hand_computed_case():
@@ -54,16 +54,18 @@ def test_the_environment_returns_the_value_of_the_search(env, seed):
 
 def test_doing_nothing_is_best_if_cells_cost_too_much():
   solution = _solved('MiniGrid-FourRooms-v0:fixed:new_cell=-0.5')
-  assert solution == small_scores.Solution(0.0, ())
+  assert solution == normalized_scores.Solution(0.0, ())
 
 
 def test_no_random_walk_exceeds_the_bound():
   env = 'MiniGrid-FourRooms-v0:fixed=1:new_cell=0.15'
-  best = small_scores.measure(env, episodes=1).best
+  best = normalized_scores.measure(env, episodes=1).best
   # Each of 100 steps enters a new cell, and the last one reaches the goal.
   assert best == pytest.approx(100 * 0.15 + 0.1)
   assert best == pytest.approx(_SCORES[env].best)
-  scores = [small_scores.measure(env, episodes=3, seed=s) for s in range(3)]
+  scores = [
+    normalized_scores.measure(env, episodes=3, seed=s) for s in range(3)
+  ]
   assert all(score.random < best for score in scores)
 
 
@@ -84,7 +86,7 @@ def test_the_file_is_consistent():
   assert len(_SCORES) >= 13
   for env, score in _SCORES.items():
     environments.validate(env)
-    assert score.episodes == small_scores.EPISODES
+    assert score.episodes == normalized_scores.EPISODES
     assert score.random < score.best
     bonuses = naming.parse(env, minigrid.MODIFIERS)
     is_bound = bonuses.get('new_cell', 0) > 0
@@ -92,11 +94,11 @@ def test_the_file_is_consistent():
 
 
 def test_scores_survive_a_round_trip(tmp_path, monkeypatch, capsys):
-  monkeypatch.setattr(small_scores, 'PATH', tmp_path / 'scores.csv')
-  monkeypatch.setattr(small_scores, 'EPISODES', 2)
+  monkeypatch.setattr(normalized_scores, 'PATH', tmp_path / 'scores.csv')
+  monkeypatch.setattr(normalized_scores, 'EPISODES', 2)
   env = 'MiniGrid-Empty-8x8-v0'
-  small_scores.main([env])
-  (score,) = small_scores.read().values()
+  normalized_scores.main([env])
+  (score,) = normalized_scores.read().values()
   assert score.best == pytest.approx(0.961328)
   assert env in capsys.readouterr().out
 
@@ -105,19 +107,21 @@ def test_random_is_0_and_the_best_is_100():
   env = 'MiniGrid-FourRooms-v0:fixed=1'
   score = _SCORES[env]
   values = [score.random, score.best, (score.random + score.best) / 2]
-  normalized = small_scores.normalize(env, np.float32(values))
+  normalized = normalized_scores.normalize(env, np.float32(values))
   assert normalized.dtype == np.float64
   np.testing.assert_allclose(normalized, [0, 100, 50], atol=1e-4)
 
 
 def test_atari_is_normalized_by_human_scores():
-  assert small_scores.normalize('pong', 14.6) == 100
-  assert small_scores.normalize('pong', -20.7) == 0
+  assert normalized_scores.normalize('pong', 14.6) == 100
+  assert normalized_scores.normalize('pong', -20.7) == 0
 
 
 def test_an_unknown_environment_gets_advice():
-  message = 'names are .*MiniGrid-FourRooms-v0:fixed.*small_scores MiniGrid-Fo'
+  message = (
+    'names are .*MiniGrid-FourRooms-v0:fixed.*normalized_scores MiniGrid-Fo'
+  )
   with pytest.raises(ValueError, match=message):
-    small_scores.normalize('MiniGrid-FourRooms-v0:fixed=2', 0.0)
+    normalized_scores.normalize('MiniGrid-FourRooms-v0:fixed=2', 0.0)
   with pytest.raises(ValueError, match="'hero:miners_easy' has no reference"):
-    small_scores.normalize('hero:miners_easy', 0.0)
+    normalized_scores.normalize('hero:miners_easy', 0.0)

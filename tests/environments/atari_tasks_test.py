@@ -9,9 +9,9 @@ import pytest
 from ale_py import roms
 
 from bt_acme import environments
-from bt_acme.environments import tasks
+from bt_acme.environments import atari_tasks
 
-_GAMES = (tasks.MS_PACMAN, tasks.HERO)
+_GAMES = (atari_tasks.MS_PACMAN, atari_tasks.HERO)
 
 
 def _emulator(name, seed=0):
@@ -25,7 +25,7 @@ def _emulator(name, seed=0):
 
 def _prolong_fright(ale, rng):
   """Ms Pacman: prolongs the effect of a pill."""
-  frightened = tasks.MS_PACMAN.memory['frightened']
+  frightened = atari_tasks.MS_PACMAN.memory['frightened']
   value = int(ale.getRAM()[frightened])
   if value & 63 and rng.random() < 0.02:
     ale.setRAM(frightened, value | 62)
@@ -43,8 +43,8 @@ def _move_ghost(ale, rng):
 def _change_fruit(ale, rng):
   """Ms Pacman: changes the current fruit to a random kind."""
   ram = ale.getRAM()
-  if ram[tasks.MS_PACMAN.memory['fruit_x']] and rng.random() < 0.1:
-    fruit = tasks.MS_PACMAN.memory['fruit_lives']
+  if ram[atari_tasks.MS_PACMAN.memory['fruit_x']] and rng.random() < 0.1:
+    fruit = atari_tasks.MS_PACMAN.memory['fruit_lives']
     ale.setRAM(fruit, int(rng.integers(7)) << 4 | int(ram[fruit]) & 15)
 
 
@@ -64,7 +64,9 @@ def _play(ale, actions, *, before_frame=lambda: None):
     ram_before = ale.getRAM()
     reward = ale.act(action)
     if reward:
-      rewarded.append(tasks.Frame(number, reward, ram_before, ale.getRAM()))
+      rewarded.append(
+        atari_tasks.Frame(number, reward, ram_before, ale.getRAM())
+      )
     if ale.game_over():
       ale.reset_game()
   return rewarded
@@ -86,7 +88,7 @@ def _random_play(game, frames, *, seed, interventions=()):
 
 def _count(game, rewarded):
   return collections.Counter(
-    event for frame in rewarded for event in tasks.events(game, frame)
+    event for frame in rewarded for event in atari_tasks.events(game, frame)
   )
 
 
@@ -106,7 +108,7 @@ def test_all_rewards_of_random_play_are_attributed(game):
 def test_all_rewards_of_long_random_play_are_attributed(game):
   interventions = (
     (_prolong_fright, _move_ghost, _change_fruit)
-    if game is tasks.MS_PACMAN
+    if game is atari_tasks.MS_PACMAN
     else ()
   )
   counts = collections.Counter()
@@ -115,7 +117,11 @@ def test_all_rewards_of_long_random_play_are_attributed(game):
       rewarded = _random_play(game, 20_000, seed=seed, interventions=chosen)
       counts += _count(game, rewarded)
   expected = {
-    'ms_pacman': {'dot', 'pill', *tasks.TASKS['ms_pacman:ghosts_easy'].rewards},
+    'ms_pacman': {
+      'dot',
+      'pill',
+      *atari_tasks.TASKS['ms_pacman:ghosts_easy'].rewards,
+    },
     'hero': {'rescue', 'wall', 'creature', 'bonus'},
   }
   print(game.name, dict(counts))
@@ -124,32 +130,36 @@ def test_all_rewards_of_long_random_play_are_attributed(game):
 
 def test_forced_ghosts_and_fruits_are_attributed():
   rewarded = _random_play(
-    tasks.MS_PACMAN,
+    atari_tasks.MS_PACMAN,
     6_000,
     seed=4,
     interventions=(_prolong_fright, _move_ghost, _change_fruit),
   )
-  counts = _count(tasks.MS_PACMAN, rewarded)
+  counts = _count(atari_tasks.MS_PACMAN, rewarded)
   assert {'ghost_1', 'ghost_2', 'ghost_3', 'ghost_4'} <= set(counts), counts
 
 
 def test_ms_pacmans_extra_life_is_distinguished_from_the_dot():
   ale = _emulator('ms_pacman')
   ale.reset_game()
-  ale.setRAM(tasks.MS_PACMAN.memory['score'], 0x90)
-  ale.setRAM(tasks.MS_PACMAN.memory['score'] + 1, 0x99)
+  ale.setRAM(atari_tasks.MS_PACMAN.memory['score'], 0x90)
+  ale.setRAM(atari_tasks.MS_PACMAN.memory['score'] + 1, 0x99)
   ale.act(ale_py.Action.NOOP)  # Its reward is the score just set.
   rewarded = _play(ale, [ale_py.Action.LEFT] * 300)
-  first, second, *_ = [tasks.events(tasks.MS_PACMAN, f) for f in rewarded]
+  first, second, *_ = [
+    atari_tasks.events(atari_tasks.MS_PACMAN, f) for f in rewarded
+  ]
   assert set(first) == {'dot', 'extra_life'} and second == ('dot',)
 
 
 def test_attribution_matches_the_counter_of_dots():
-  eaten = tasks.MS_PACMAN.memory['eaten']
-  rewarded = _random_play(tasks.MS_PACMAN, 5_000, seed=2)
+  eaten = atari_tasks.MS_PACMAN.memory['eaten']
+  rewarded = _random_play(atari_tasks.MS_PACMAN, 5_000, seed=2)
   assert len(rewarded) > 20
   for frame in rewarded:
-    meals = {'dot', 'pill'} & set(tasks.events(tasks.MS_PACMAN, frame))
+    meals = {'dot', 'pill'} & set(
+      atari_tasks.events(atari_tasks.MS_PACMAN, frame)
+    )
     counted = int(frame.ram_after[eaten]) - int(frame.ram_before[eaten])
     assert counted == len(meals)
 
@@ -171,7 +181,7 @@ def _frame(game, reward, before, after):
     for signal, value in signals.items():
       ram[game.memory[signal]] = value
     rams.append(ram)
-  return tasks.Frame(1, reward, *rams)
+  return atari_tasks.Frame(1, reward, *rams)
 
 
 @pytest.mark.parametrize(
@@ -196,8 +206,8 @@ def _frame(game, reward, before, after):
   ],
 )
 def test_events_of_ms_pacman(reward, before, after, expected):
-  frame = _frame(tasks.MS_PACMAN, reward, before, after)
-  assert set(tasks.events(tasks.MS_PACMAN, frame)) == expected
+  frame = _frame(atari_tasks.MS_PACMAN, reward, before, after)
+  assert set(atari_tasks.events(atari_tasks.MS_PACMAN, frame)) == expected
 
 
 @pytest.mark.parametrize(
@@ -213,23 +223,23 @@ def test_events_of_ms_pacman(reward, before, after, expected):
   ],
 )
 def test_events_of_hero(reward, before, after, expected):
-  frame = _frame(tasks.HERO, reward, before, after)
-  assert set(tasks.events(tasks.HERO, frame)) == expected
+  frame = _frame(atari_tasks.HERO, reward, before, after)
+  assert set(atari_tasks.events(atari_tasks.HERO, frame)) == expected
 
 
 @pytest.mark.parametrize(
   'game, reward, before, after',
   [
-    (tasks.MS_PACMAN, 200, {}, {}),  # No frightened ghost, no fruit.
-    (tasks.MS_PACMAN, 100, {'fruit_x': 9}, {'fruit_x': 9}),  # Not eaten.
+    (atari_tasks.MS_PACMAN, 200, {}, {}),  # No frightened ghost, no fruit.
+    (atari_tasks.MS_PACMAN, 100, {'fruit_x': 9}, {'fruit_x': 9}),  # Not eaten.
     # There is no eighth kind of fruit.
-    (tasks.MS_PACMAN, 100, {'fruit_x': 9, 'fruit_lives': 0x70}, {}),
+    (atari_tasks.MS_PACMAN, 100, {'fruit_x': 9, 'fruit_lives': 0x70}, {}),
     # The first ghost and a strawberry have equal rewards.
-    (tasks.MS_PACMAN, 200, {**_STRAWBERRY, 'frightened': 9}, {}),
-    (tasks.MS_PACMAN, 11, {'fruit_lives': 2}, {'fruit_lives': 2}),
-    (tasks.HERO, 75, {'dynamite': 6}, {'dynamite': 6}),
-    (tasks.HERO, 1000, {}, {}),
-    (tasks.HERO, 20, {}, {}),
+    (atari_tasks.MS_PACMAN, 200, {**_STRAWBERRY, 'frightened': 9}, {}),
+    (atari_tasks.MS_PACMAN, 11, {'fruit_lives': 2}, {'fruit_lives': 2}),
+    (atari_tasks.HERO, 75, {'dynamite': 6}, {'dynamite': 6}),
+    (atari_tasks.HERO, 1000, {}, {}),
+    (atari_tasks.HERO, 20, {}, {}),
   ],
 )
 def test_the_error_shows_a_frame_that_cannot_be_attributed(
@@ -237,7 +247,7 @@ def test_the_error_shows_a_frame_that_cannot_be_attributed(
 ):
   frame = _frame(game, reward, before, after)._replace(number=4711)
   with pytest.raises(RuntimeError) as error:
-    tasks.events(game, frame)
+    atari_tasks.events(game, frame)
   message = str(error.value)
   assert game.name in message
   assert f'reward {reward} on frame 4711' in message
@@ -261,8 +271,10 @@ def test_the_error_shows_a_frame_that_cannot_be_attributed(
   ],
 )
 def test_rewards_of_tasks(name, events, expected):
-  game = tasks.TASKS[name].game._replace(candidates=lambda frame: [events])
-  task = tasks.TASKS[name]._replace(game=game)
+  game = atari_tasks.TASKS[name].game._replace(
+    candidates=lambda frame: [events]
+  )
+  task = atari_tasks.TASKS[name]._replace(game=game)
   frame = _frame(task.game, sum(events.values()), {}, {})
   assert task.reward(frame) == expected
 
@@ -288,11 +300,11 @@ def test_rewards_are_computed_for_each_frame_of_a_repeated_action():
 @pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
 @pytest.mark.parametrize('seed', [0, 7])
 def test_memory_layout(game, seed):
-  tasks.GameTask(game, {}).check(_emulator(game.name, seed))
+  atari_tasks.GameTask(game, {}).check(_emulator(game.name, seed))
 
 
 @pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
 @pytest.mark.parametrize('rom', ['pong', 'pacman', 'kangaroo'])
 def test_an_unexpected_memory_layout_is_refused(game, rom):
   with pytest.raises(ValueError, match=f'The ROM of {game.name!r}'):
-    tasks.GameTask(game, {}).check(_emulator(rom))
+    atari_tasks.GameTask(game, {}).check(_emulator(rom))

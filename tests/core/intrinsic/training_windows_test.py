@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bt_acme import config as config_lib
-from bt_acme.core.intrinsic import windows
+from bt_acme.core.intrinsic import training_windows
 from tests.reference import intrinsic as reference
 
 T, B = 9, 4
@@ -22,7 +22,7 @@ def make_valid(lengths=LENGTHS):
 
 @functools.lru_cache
 def spread(num_steps):
-  draw = functools.partial(windows.spread_steps, num_steps=num_steps)
+  draw = functools.partial(training_windows.spread_steps, num_steps=num_steps)
   return jax.jit(lambda valid, key: draw(valid, key=key))
 
 
@@ -72,7 +72,7 @@ def test_a_window_contains_whole_transitions(window, num_steps):
     intrinsic_steps=num_steps, intrinsic_window=window
   )
   rows = 10 * np.arange(T + 1)[:, None] + np.arange(B)
-  observations, action, mask = windows.choose(
+  observations, action, mask = training_windows.choose(
     config,
     jnp.array(rows[..., None]),
     jnp.array(100 + rows[:-1]),
