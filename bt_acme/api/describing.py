@@ -9,6 +9,7 @@ from bt_acme.api import evaluating, loading
 from bt_acme.behaviors import cards
 from bt_acme.config import names
 from bt_acme.evaluation import logs, plots, recorder, tables
+from bt_acme.runtime import workdir
 
 _RANDOM = 1.0  # The epsilon of a random policy.
 _WINDOW = 100  # Episodes in each mean of a learning curve.
@@ -29,7 +30,8 @@ def describe(
 ) -> cards.Card:
   """Describes a behavior: its training, its scores, and videos.
 
-  The card shows a learning curve if the behavior is in the workdir of its run.
+  If the behavior is in the workdir of its run, the card has a learning curve,
+  and the command has the seed and the number of environments.
 
   Args:
     behavior: a behavior, or anything that `load_behavior` accepts.
@@ -130,6 +132,7 @@ def _command(behavior: behaviors.Exported) -> str:
     'max_actor_steps': behavior.actor_steps,
     'preset': 'paper',
     'num_stacked': spec.num_stacked,
+    **_of_run(behavior),
     **{k: v for k, v in names.flat(config).items() if v != defaults[k]},
   }
   function = 'pretrain' if behavior.agent.intrinsic else 'train'
@@ -145,10 +148,20 @@ def _command(behavior: behaviors.Exported) -> str:
   return '\n'.join(lines)
 
 
+def _of_run(behavior: behaviors.Exported) -> Dict[str, int]:
+  """Returns the recorded settings of the run; none outside of its workdir."""
+  folder = str(pathlib.Path(behavior.folder).parent)
+  try:
+    run = workdir.run_of(folder, workdir.read_identity(folder))
+  except ValueError:
+    return {}
+  return {'seed': run.seed, 'num_environments': run.num_environments}
+
+
 def _curve(behavior: behaviors.Exported) -> bytes:
   """Returns a PNG of the returns in training; empty without the run's log."""
-  workdir = pathlib.Path(behavior.folder).parent
-  columns = logs.read_columns(str(workdir), 'actor')
+  folder = str(pathlib.Path(behavior.folder).parent)
+  columns = logs.read_columns(folder, 'actor')
   if not columns:
     return b''
   value = 'intrinsic_return' if behavior.agent.intrinsic else 'episode_return'

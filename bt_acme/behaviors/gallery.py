@@ -52,8 +52,10 @@ def write(folder: pathlib.Path) -> pathlib.Path:
 
 if __name__ == '__main__':
   if len(sys.argv) != 2:
-    sys.exit('Usage: python -m bt_acme.behaviors.gallery FOLDER')
+    print('Usage: python -m bt_acme.behaviors.gallery FOLDER', file=sys.stderr)
+    sys.exit(2)
   try:
     print(write(pathlib.Path(sys.argv[1])))
   except ValueError as error:
-    sys.exit(f'error: {error}')
+    print(f'error: {error}', file=sys.stderr)
+    sys.exit(2)

@@ -65,14 +65,16 @@ def test_the_command_has_all_settings(workdir):
   code = card.markdown.partition('```python\n')[2].partition('```')[0]
   calls = []
 
-  def record(env, *, max_actor_steps, preset, num_stacked, **settings):
-    calls.append((env, max_actor_steps, num_stacked, settings))
+  def record(env, max_actor_steps, preset, num_stacked, **settings):
+    run = [settings.pop(name) for name in ('seed', 'num_environments')]
+    calls.append((env, max_actor_steps, num_stacked, run, settings))
     return types.SimpleNamespace(export=calls.append)
 
   exec(code, {'bt_acme': types.SimpleNamespace(pretrain=record)})
   behavior = bt_acme.load_behavior(workdir)
-  (env, actor_steps, num_stacked, settings), name = calls
+  (env, actor_steps, num_stacked, run, settings), name = calls
   assert (env, actor_steps, name) == (_ENV, behavior.actor_steps, 'behavior')
+  assert run == [0, 4]
   assert num_stacked == behavior.agent.spec.num_stacked
   assert names.build(config_lib.NGUConfig, settings) == behavior.agent.config
 
@@ -81,4 +83,5 @@ def test_a_behavior_without_logs_has_no_curve(workdir, tmp_path):
   behavior = bt_acme.load_run(workdir).export(tmp_path / 'b')
   card = bt_acme.describe(behavior)
   assert 'curve' not in card.markdown and not card.pictures
+  assert 'seed=' not in card.markdown
   assert card._repr_html_().startswith('<h1>b</h1>')

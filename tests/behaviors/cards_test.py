@@ -120,10 +120,11 @@ def test_a_readme_that_is_no_card_is_kept(tmp_path):
   assert readme.read_text() == '# My project'
 
 
-def test_a_directory_without_cards(tmp_path, monkeypatch):
+def test_a_directory_without_cards(tmp_path, monkeypatch, capsys):
   message = r'no directory with .*describe\(...\)'
   with pytest.raises(ValueError, match=message):
     gallery.write(tmp_path)
   monkeypatch.setattr(sys, 'argv', ['gallery', str(tmp_path)])
-  with pytest.raises(SystemExit, match=f'^error: .*{message}'):
+  with pytest.raises(SystemExit, match='2'):
     runpy.run_path(gallery.__file__, run_name='__main__')
+  assert re.match(f'error: .*{message}', capsys.readouterr().err)
