@@ -11,8 +11,9 @@ Ctrl-C stops a run, and the same command resumes it.
 import dataclasses
 
 from bt_acme import config as config_lib
-from bt_acme.cli import initial_weights, named_behaviors, training
+from bt_acme.cli import training
 from bt_acme.config import run as run_config
+from bt_acme.launching import initial_weights, named_behaviors
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,8 +14,9 @@ import dataclasses
 
 from bt_acme import config as config_lib
 from bt_acme.api import continuing
-from bt_acme.cli import named_behaviors, training
+from bt_acme.cli import training
 from bt_acme.config import run as run_config
+from bt_acme.launching import named_behaviors
 
 
 @dataclasses.dataclass(frozen=True)

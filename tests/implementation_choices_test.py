@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip('reverb', reason='needs the full environment')
 
 from bt_acme import config
-from bt_acme.cli import initial_weights
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
+from bt_acme.launching import initial_weights
 
 ROOT = pathlib.Path(__file__).parents[1]
 GROUPS = (

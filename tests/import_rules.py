@@ -25,8 +25,8 @@ LAYERS = (
   ('bt_acme.learner',),
   ('bt_acme.agents', 'bt_acme.evaluation'),
   ('bt_acme.runtime',),
-  ('bt_acme.cli',),
-  ('bt_acme.api',),
+  ('bt_acme.launching',),
+  ('bt_acme.api', 'bt_acme.cli'),
   ('launch', '=bt_acme'),
 )
 
@@ -83,7 +83,7 @@ UNPICKLERS = (
 MAY_IMPORT_LATE = {
   'bt_acme': 'must load in less than a second',
   'bt_acme.compat': 'patches JAX before and during the first import of acme',
-  'bt_acme.cli.run': 'Launchpad and Reverb take seconds, and need Python 3.10',
+  'bt_acme.launching.launch': 'Launchpad and Reverb are slow, for Python 3.10',
   'bt_acme.environments.registry': 'an actor loads one family of environments',
 }
 

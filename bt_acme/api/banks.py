@@ -8,8 +8,8 @@ from typing import Any, Dict, List, Union
 from bt_acme import behaviors, files
 from bt_acme.api import describing, loading, runs
 from bt_acme.behaviors import cards
-from bt_acme.cli import named_behaviors
 from bt_acme.config import checks
+from bt_acme.launching import named_behaviors
 
 PathLike = Union[str, pathlib.Path]
 

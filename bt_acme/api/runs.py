@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bt_acme import assembly, behaviors, environments, files
-from bt_acme.cli import recorded_agent
-from bt_acme.cli import run as run_cli
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs, tables
+from bt_acme.launching import launch as launch_lib
+from bt_acme.launching import recorded_agent
 from bt_acme.runtime import learned_policy, metrics, progress, provenance
 from bt_acme.runtime import workdir as workdir_lib
 from bt_acme.runtime.engines import in_process
@@ -47,7 +47,7 @@ class Run:
       agent: R2D2, NGU or BT.
       config: the settings of the run; an empty workdir stands for a temporary
         directory.
-      **options: the other arguments of `cli.run.launch`.
+      **options: the other arguments of `launching.launch.launch`.
     """
     if not config.workdir:
       temporary = tempfile.mkdtemp(prefix='bt_acme-')
@@ -70,7 +70,7 @@ class Run:
       agent: R2D2, NGU or BT.
       config: the settings of the run; an empty workdir stands for a temporary
         directory.
-      **options: the other arguments of `cli.run.launch`.
+      **options: the other arguments of `launching.launch.launch`.
 
     Returns:
       The finished or stopped run.
@@ -98,7 +98,7 @@ class Run:
     """
     workdir = str(folder)
     identity = workdir_lib.read_identity(workdir)
-    if identity.get('engine') != run_cli.ENGINE['engine']:
+    if identity.get('engine') != launch_lib.ENGINE['engine']:
       raise ValueError(
         f'folder={workdir!r} contains a run of several processes. Evaluate it '
         'with launch/evaluate.py, or pass its exported behavior to '
@@ -120,7 +120,9 @@ class Run:
     return run
 
   def _execute(self) -> None:
-    self._exit_code = run_cli.launch(self._config, self._agent, **self._options)
+    self._exit_code = launch_lib.launch(
+      self._config, self._agent, **self._options
+    )
     self._read()
 
   def _read(self) -> None:

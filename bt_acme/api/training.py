@@ -16,10 +16,10 @@ from typing import (
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
 from bt_acme.api import banks, runs
-from bt_acme.cli import initial_weights, named_behaviors
 from bt_acme.config import checks, names, presets
 from bt_acme.config import run as run_config
 from bt_acme.core import networks
+from bt_acme.launching import initial_weights, named_behaviors
 from bt_acme.runtime import coordinator
 from bt_acme.runtime import progress as progress_lib
 from bt_acme.runtime.engines.in_process import Callback

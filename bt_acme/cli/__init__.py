@@ -1,1 +1,1 @@
-"""Command-line scripts: their flags, settings and launching."""
+"""Command-line scripts: their flags, help and settings."""

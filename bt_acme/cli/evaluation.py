@@ -15,10 +15,10 @@ from bt_acme import (
   memory_check,
 )
 from bt_acme.behaviors import exported_folder
-from bt_acme.cli import recorded_agent
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import recorder, tables
+from bt_acme.launching import recorded_agent
 from bt_acme.runtime import learned_policy
 from bt_acme.runtime import workdir as workdir_lib
 

@@ -8,9 +8,10 @@ import jax
 from absl import flags as absl_flags
 
 from bt_acme import assembly
-from bt_acme.cli import flags, initial_weights, named_behaviors
-from bt_acme.cli import run as run_cli
+from bt_acme.cli import flags
 from bt_acme.config import names, presets
+from bt_acme.launching import initial_weights, named_behaviors
+from bt_acme.launching import launch as launch_lib
 
 FLAGS = absl_flags.FLAGS
 
@@ -81,7 +82,7 @@ def _train(settings: Any) -> int:
   options = initial_weights.launch_options(
     agent, run.seed, getattr(settings, 'weights', None), recorded=recorded
   )
-  code = run_cli.launch(run, agent, **options)
+  code = launch_lib.launch(run, agent, **options)
   if code == 0 and agent.intrinsic is not None:
     print(f'Behavior exported to {run.behavior_folder}')
   return code

@@ -1,7 +1,8 @@
 """Directives that print every setting and preset from `bt_acme.config`.
 
-`settings` takes the path of a group and the name of its class. The groups of
-`bt_acme/cli` are read, not imported, because their modules need JAX.
+`settings` takes the path of a group and the name of its class. The groups
+outside of `bt_acme/config` are read, not imported, because their modules need
+JAX.
 """
 
 import ast

@@ -26,7 +26,7 @@ import pathlib
 from typing import Any, Dict, List, Sequence, Tuple
 
 from bt_acme.behaviors import pretrained
-from bt_acme.cli import named_behaviors
+from bt_acme.launching import named_behaviors
 from experiments.harness import small_runs
 
 Run = small_runs.SmallRun

@@ -17,7 +17,7 @@ import bt_acme
 from bt_acme import behaviors
 from bt_acme import config as config_lib
 from bt_acme.behaviors import download
-from bt_acme.cli import named_behaviors
+from bt_acme.launching import named_behaviors
 
 _CERTIFICATE = (
   'openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost '

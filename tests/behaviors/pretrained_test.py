@@ -8,7 +8,7 @@ import bt_acme
 from bt_acme import behaviors
 from bt_acme import config as config_lib
 from bt_acme.behaviors import cards, pretrained
-from bt_acme.cli import named_behaviors
+from bt_acme.launching import named_behaviors
 
 _NAME = 'minigrid-explorer'
 

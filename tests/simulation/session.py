@@ -22,8 +22,8 @@ from typing import (
 from absl import logging
 
 from bt_acme import files
-from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
+from bt_acme.launching import launch as launch_lib
 from bt_acme.runtime import program as program_lib
 from bt_acme.runtime import (
   restarts,
@@ -249,9 +249,9 @@ class Session:
       self.machines.launcher.die()
 
   def _launch(self) -> int:
-    """Works like `cli.run.launch`."""
+    """Works like `launching.launch.launch`."""
     with workdir_lock.held(self.run.workdir):
-      code = run_cli.run_session(
+      code = launch_lib.run_session(
         self.run,
         nodes.AGENT.config,
         {},

@@ -15,10 +15,10 @@ import pytest
 from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme import learner as learner_lib
-from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.environments import vector
+from bt_acme.launching import launch as launch_lib
 from bt_acme.runtime import checkpoints, learned_policy, metrics
 from bt_acme.runtime.engines import in_process, in_process_learner
 from tests.agents import fakes
@@ -93,7 +93,7 @@ def start(folder, agent, actions=(), callbacks=(), **changes):
     displays.append(Display(max_actor_steps, actions))
     return displays[-1]
 
-  code = run_cli.launch(
+  code = launch_lib.launch(
     configuration(folder, **changes),
     agent,
     make_display=make_display,

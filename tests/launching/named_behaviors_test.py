@@ -8,7 +8,7 @@ pytest.importorskip('launchpad', reason='needs the full environment')
 
 # isort: split
 from bt_acme import config as config_lib
-from bt_acme.cli import named_behaviors
+from bt_acme.launching import named_behaviors
 
 TRANSFER = config_lib.TransferConfig()
 

@@ -9,9 +9,9 @@ pytest.importorskip('launchpad', reason='needs the full environment')
 # isort: split
 from bt_acme import assembly
 from bt_acme import config as config_lib
-from bt_acme.cli import run as run_cli
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
+from bt_acme.launching import launch as launch_lib
 from bt_acme.runtime import launcher
 from tests.agents import fakes
 
@@ -22,7 +22,7 @@ def test_more_devices_than_available(launch_type):
   agent = assembly.Agent(fakes.make_config(learner=learner), fakes.SPEC)
   message = "num_devices=64 exceeds the number of 'cpu' devices"
   with pytest.raises(ValueError, match=message):
-    run_cli.check(run_config.RunConfig(lp_launch_type=launch_type), agent)
+    launch_lib.check(run_config.RunConfig(lp_launch_type=launch_type), agent)
 
 
 def test_the_setting_lists_all_engines():
@@ -41,4 +41,6 @@ def test_engines_accept_the_options_of_a_run(launch_type):
   at = {'ray_address': 'auto'} if launch_type == 'ray' else {}
   run = run_config.RunConfig(lp_launch_type=launch_type, **at)
   signature = inspect.signature(launcher.ENGINES[launch_type])
-  signature.bind('the queue', **run_cli._engine_options(run))  # Or it raises.
+  signature.bind(
+    'the queue', **launch_lib._engine_options(run)
+  )  # Or it raises.

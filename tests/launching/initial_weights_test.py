@@ -10,7 +10,7 @@ import numpy as np
 
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
-from bt_acme.cli import initial_weights
+from bt_acme.launching import initial_weights
 from tests.agents import fakes
 
 

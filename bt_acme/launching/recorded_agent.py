@@ -4,8 +4,8 @@ from typing import Any, List, Sequence
 
 from bt_acme import assembly, behaviors, untrusted
 from bt_acme import config as config_lib
-from bt_acme.cli import named_behaviors
 from bt_acme.config import names
+from bt_acme.launching import named_behaviors
 from bt_acme.runtime import behavior_copies
 from bt_acme.runtime import workdir as workdir_lib
 
