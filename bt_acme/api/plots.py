@@ -6,6 +6,7 @@ import numpy as np
 
 from bt_acme import environments
 from bt_acme.api import evaluating, runs
+from bt_acme.config import checks
 from bt_acme.evaluation import plots
 
 
@@ -29,7 +30,8 @@ def learning_curves(
     The figure.
 
   Raises:
-    ValueError: if a run has no finished episode, or no metric of that name.
+    ValueError: if `curves` is no dictionary, or if a run has no finished
+      episode or no metric of that name.
 
   Example:
     ```python
@@ -42,6 +44,11 @@ def learning_curves(
     bt_acme.plots.learning_curves({'R2D2': r2d2, 'BT': bt}, path='curves.png')
     ```
   """
+  checks.require(
+    isinstance(curves, Mapping),
+    f'curves={curves!r} is not a dictionary. Pass a run, or several with '
+    "different seeds, by label, such as {'BT': run}.",
+  )
   by_label: Any = {
     label: [given] if isinstance(given, runs.Run) else list(given)
     for label, given in curves.items()

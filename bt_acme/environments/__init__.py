@@ -21,6 +21,7 @@ from typing import Any, Tuple
 import dm_env
 import numpy as np
 
+from bt_acme.config import checks
 from bt_acme.environments import registry, vector
 from bt_acme.environments.registry import register
 
@@ -113,8 +114,8 @@ def make(
     The environment.
 
   Raises:
-    ValueError: if the name is unknown or a list, or if `num_stacked` exceeds 1
-      for an environment that cannot stack frames.
+    ValueError: if the name is unknown or a list, or if `num_stacked` is no
+      number of frames or exceeds 1 for an environment that cannot stack frames.
 
   Example:
     ```python
@@ -124,6 +125,7 @@ def make(
     print(environment.reset().observation.shape)
     ```
   """
+  checks.check_value('num_stacked', num_stacked, checks.setting(0, minimum=0))
   if len(names_in(name)) > 1:
     raise ValueError(
       f'name={name!r} lists {len(names_in(name))} environments, but only a '

@@ -55,6 +55,8 @@ def test_stacks(name, num_stacked, channels):
 def test_single_frames_are_not_stacked():
   with pytest.raises(ValueError, match='num_stacked=4 is only supported'):
     environments.make('MiniGrid-Empty-5x5-v0', seed=0, num_stacked=4)
+  with pytest.raises(ValueError, match="num_stacked='4' must be an integer"):
+    environments.make('pong', seed=0, num_stacked='4')
 
 
 def test_options_reach_the_environment():
