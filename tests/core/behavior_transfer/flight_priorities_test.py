@@ -162,9 +162,9 @@ def _play_bandit(key, paying, scores, num_episodes):
 
 def test_a_rarely_paying_behavior_is_found_and_a_switch_followed():
   scores = jax.tree.map(
-    lambda x: jnp.stack([x] * 100), _in_jax(priorities.new_scores(5, 64))
+    lambda x: jnp.stack([x] * 40), _in_jax(priorities.new_scores(5, 64))
   )
   for seed, paying in ((0, 3), (1, 1)):
-    keys = jax.random.split(jax.random.key(seed), 100)
+    keys = jax.random.split(jax.random.key(seed), 40)
     scores, probabilities = _play_bandit(keys, paying, scores, 400)
-    assert np.count_nonzero(probabilities[:, paying] > 0.5) >= 95
+    assert np.count_nonzero(probabilities[:, paying] > 0.5) >= 38
