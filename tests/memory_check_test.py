@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 
 import jax
 import pytest
@@ -15,6 +16,7 @@ from bt_acme.runtime import devices as devices_lib
 from bt_acme.runtime import process_environments, requirements
 from tests.agents import fakes
 
+pytestmark = pytest.mark.usefixtures('shared_functions')
 RUN = run_config.RunConfig(
   num_actors=3, envs_per_actor=5, num_evaluators=2, evaluation_episodes=7
 )
@@ -215,12 +217,17 @@ def check(run, agent, refused):
     requirements.check(run, agent)
 
 
-def check_learner(batch_size, num_devices, refused):
-  """Checks the batches of a learner."""
+@functools.cache
+def make_learner_agent(batch_size, num_devices):
   learner = config_lib.LearnerConfig(
     batch_size=batch_size, num_devices=num_devices
   )
-  agent = assembly.Agent(config_lib.R2D2Config(learner=learner), ATARI)
+  return assembly.Agent(config_lib.R2D2Config(learner=learner), ATARI)
+
+
+def check_learner(batch_size, num_devices, refused):
+  """Checks the batches of a learner."""
+  agent = make_learner_agent(batch_size, num_devices)
   run = run_config.RunConfig(max_actor_steps=10**9)
   check(run, agent, refused)
   cluster = dataclasses.replace(run, lp_launch_type='ray', ray_address='auto')
@@ -246,6 +253,11 @@ def test_a_batch_that_does_not_fit_a_gpu_is_refused(
     'takes about .* Lower one'
   )
   check_learner(batch_size, num_devices, message if refused else None)
+
+
+@functools.cache
+def make_ngu():
+  return assembly.Agent(config_lib.NGUConfig(), ATARI)
 
 
 def make_server_run(num_actors, **changes):
@@ -329,8 +341,8 @@ def test_a_server_that_does_not_fit_its_part_of_a_gpu_is_refused(
 ):
   set_memory(10**12)
   make_gpus()
-  agent = assembly.Agent(config_lib.NGUConfig(), ATARI)
-  check(make_server_run(**{'envs_per_actor': 16, **changes}), agent, refused)
+  run = make_server_run(**{'envs_per_actor': 16, **changes})
+  check(run, make_ngu(), refused)
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,8 @@ _NUM_ACTIONS = 3
 def _result(batch, burn_in_length):
   """Returns ((loss, (priorities, metrics)), gradient) of a toy network."""
   network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
-  loss_fn = toys.loss_fn(network, len(batch.reward), burn_in_length)
-  params = network.init(jax.random.PRNGKey(0))
-  return jax.jit(jax.value_and_grad(loss_fn, has_aux=True))(
+  params = toys.random_params(network.init)
+  return toys.loss_and_gradient(network, len(batch.reward), burn_in_length)(
     params, params, batch, batch.frames, jnp.ones(batch.reward.shape[1])
   )
 
@@ -43,7 +42,7 @@ def test_burn_in_warms_up_the_state_without_gradient():
   # Each network warms up its own state; here, both are the same network.
   network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
   _, state = jax.jit(network.unroll)(
-    network.init(jax.random.PRNGKey(0)),
+    toys.random_params(network.init),
     batch.frames[:2],
     batch.prev_action[:2],
     batch.prev_reward[:2],
@@ -75,7 +74,7 @@ def test_each_network_burns_in_with_its_own_parameters_and_held_steps():
   batch = toys.batch(6, 4, num_actions=_NUM_ACTIONS, num_extra=1)
   recording = network._replace(unroll_all=toys.each(unroll))
   loss_fn = toys.loss_fn(recording, 6, 2, hold_flights=True)
-  online, target = (network.init(jax.random.PRNGKey(s)) for s in (0, 1))
+  online, target = (toys.random_params(network.init, s) for s in (0, 1))
   loss_fn(online, target, batch, batch.frames, jnp.ones([4]))
   flying = batch.source == types.FLIGHT
   assert 0 < np.mean(flying) < 1

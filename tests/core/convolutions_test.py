@@ -1,5 +1,7 @@
 """Tests convolutions against Haiku's values and gradients."""
 
+import functools
+
 import chex
 import haiku as hk
 import jax
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 from bt_acme.core import convolutions
+from tests.core import toys
 
 
 def _ours(kernel, stride, small):
@@ -38,25 +41,25 @@ def test_equals_haikus_convolution(shape, kernel, stride, small):
   haikus = hk.without_apply_rng(
     hk.transform(lambda x: hk.Conv2D(4, kernel, stride, padding='VALID')(x))
   )
-  x = jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float32)
+  x = np.float32(np.random.default_rng(0).normal(size=shape))
   params, same = (
-    jax.jit(network.init)(jax.random.key(1), x) for network in (ours, haikus)
+    toys.random_params(functools.partial(network.init, x=x))
+    for network in (ours, haikus)
   )
 
   chex.assert_trees_all_equal(params, same)
 
-  def output_and_gradients(network):
+  def output_and_gradients(network, params, x):
     def value(params, x):
       output = network.apply(params, x)
       return jnp.sum(jnp.sin(output)), output
 
-    gradients, output = jax.jit(jax.grad(value, argnums=(0, 1), has_aux=True))(
-      params, x
-    )
+    gradients, output = jax.grad(value, argnums=(0, 1), has_aux=True)(params, x)
     return output, gradients
 
-  output, gradients = output_and_gradients(ours)
-  expected, expected_gradients = output_and_gradients(haikus)
+  (output, gradients), (expected, expected_gradients) = jax.jit(
+    lambda *x: [output_and_gradients(network, *x) for network in (ours, haikus)]
+  )(params, x)
   np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
   chex.assert_trees_all_close(
     gradients, expected_gradients, rtol=1e-5, atol=1e-5
@@ -67,21 +70,25 @@ def test_output_of_large_images_is_haikus_to_the_bit():
   haikus = hk.without_apply_rng(
     hk.transform(lambda x: hk.Conv2D(4, 8, 4, padding='VALID')(x))
   )
-  x = jnp.asarray(np.random.default_rng(0).normal(size=(3, 20, 20, 4)))
-  params = haikus.init(jax.random.key(1), x)
+  x = np.float32(np.random.default_rng(0).normal(size=(3, 20, 20, 4)))
+  params = toys.random_params(functools.partial(haikus.init, x=x))
 
   np.testing.assert_array_equal(
-    _ours(8, 4, False).apply(params, x), haikus.apply(params, x)
+    *(jax.jit(net.apply)(params, x) for net in (_ours(8, 4, False), haikus))
   )
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _gradient(network, x):
+  params = network.init(jax.random.key(0), x)
+  return jax.grad(lambda p: network.apply(p, x).sum())(params)
 
 
 @pytest.mark.parametrize('small', [True, False])
 def test_gradient_in_bfloat16(small):
   network = _ours(2, 1, small)
   x = jnp.ones((2, 7, 7, 3), jnp.bfloat16)
-  params = network.init(jax.random.key(0), x)
-
-  gradient = jax.grad(lambda p: network.apply(p, x).sum())(params)
+  gradient = _gradient(network, x)
 
   assert gradient['conv2_d']['w'].dtype == jnp.bfloat16
   np.testing.assert_array_equal(gradient['conv2_d']['w'], 2 * 6 * 6)
@@ -91,9 +98,7 @@ def test_gradient_in_bfloat16(small):
 def test_a_sum_over_many_images_in_bfloat16_is_computed_in_float32():
   network = _ours(2, 2, False)
   x = jnp.ones((4096, 2, 2, 1), jnp.bfloat16)
-  params = network.init(jax.random.key(0), x)
-
-  gradient = jax.grad(lambda p: network.apply(p, x).sum())(params)
+  gradient = _gradient(network, x)
 
   # In bfloat16, a sum in steps of 8 would stay at 2048.
   np.testing.assert_array_equal(gradient['conv2_d']['w'], 4096)
@@ -101,13 +106,17 @@ def test_a_sum_over_many_images_in_bfloat16_is_computed_in_float32():
 
 def test_gradients_for_cpus_equal_those_for_accelerators():
   x, w, gradient = (
-    jnp.asarray(np.random.default_rng(i).normal(size=shape), jnp.float32)
+    np.float32(np.random.default_rng(i).normal(size=shape))
     for i, shape in enumerate([(6, 20, 22, 3), (8, 8, 3, 5), (6, 4, 4, 5)])
   )
 
   chex.assert_trees_all_close(
-    convolutions._gradients_on_cpu(4, x, w, gradient),
-    convolutions._gradients_by_xla(4, x, w, gradient),
+    jax.jit(convolutions._gradients_on_cpu, static_argnums=0)(
+      4, x, w, gradient
+    ),
+    jax.jit(convolutions._gradients_by_xla, static_argnums=0)(
+      4, x, w, gradient
+    ),
     rtol=1e-5,
     atol=1e-5,
   )
@@ -126,17 +135,19 @@ def test_layers_equal_haikus():
 
   ours = stack(convolutions.conv2d)
   haikus = stack(lambda x, *layer: hk.Conv2D(*layer, padding='VALID')(x))
-  x = jnp.asarray(np.random.default_rng(0).normal(size=(3, 44, 36, 2)))
+  x = np.float32(np.random.default_rng(0).normal(size=(3, 44, 36, 2)))
+  options = {'xla_backend_optimization_level': 0}  # Compiles faster.
   params, same = (
-    jax.jit(network.init)(jax.random.key(1), x) for network in (ours, haikus)
+    jax.jit(network.init, compiler_options=options)(jax.random.key(1), x)
+    for network in (ours, haikus)
   )
 
   chex.assert_trees_all_equal(params, same)
   # Environments have parameters of their own.
-  each = jax.tree.map(lambda leaf: jnp.stack([leaf, 2 * leaf]), params)
+  each = jax.tree.map(lambda leaf: np.stack([leaf, 2 * leaf]), params)
   np.testing.assert_allclose(
-    jax.jit(jax.vmap(ours.apply))(each, jnp.stack([x, x])),
-    jax.jit(jax.vmap(haikus.apply))(each, jnp.stack([x, x])),
+    jax.jit(jax.vmap(ours.apply))(each, np.stack([x, x])),
+    jax.jit(jax.vmap(haikus.apply))(each, np.stack([x, x])),
     rtol=1e-5,
     atol=1e-6,
   )

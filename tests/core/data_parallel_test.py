@@ -13,15 +13,15 @@ from bt_acme.core.intrinsic import networks as intrinsic_lib
 from tests import python
 from tests.core import toys
 
-DEVICES, T, B, A, STACKED, LSTM = 4, 6, 8, 3, 2, 5
+DEVICES, T, B, A, STACKED = 4, 6, 8, 3, 2
 SHAPE = (6, 6, STACKED)
-# The learner of BT is that of R2D2, with an extra action.
-CONFIGS = {'ngu': config_lib.NGUConfig, 'bt': config_lib.BTConfig}
+# NGU's learner has the real networks. BT's is that of R2D2, with an extra
+# action; it has a small network.
+KINDS = ('ngu', 'bt')
 
 
 def make_learner(kind, num_devices):
-  """Returns shardings and core of a learner with the real networks."""
-  config_class = CONFIGS[kind]
+  """Returns shardings and core of a learner."""
   # The maximum weight and the gradient norm, over the whole batch, must matter.
   settings = {
     'batch_size': B,
@@ -31,30 +31,31 @@ def make_learner(kind, num_devices):
     'target_update_period': 2,
     'loss': 'retrace' if kind == 'ngu' else 'q_lambda',
   }
-  config = config_class(
-    network=config_lib.NetworkConfig(
-      torso_size=16, lstm_size=LSTM, head_size=16
-    ),
-    replay=toys.replay_config(T, burn_in=2),
-    learner=config_lib.LearnerConfig(**settings),
-  )
-  network = networks.make_q_network(config.network, SHAPE, A, int(kind == 'bt'))
-  intrinsic = None
+  learner = config_lib.LearnerConfig(**settings)
+  network, intrinsic = toys.q_network(A, A + 1, SHAPE), None
   if kind == 'ngu':
+    network = networks.make_q_network(
+      config_lib.NetworkConfig(
+        torso_size=16, lstm_size=toys.HIDDEN, head_size=16
+      ),
+      SHAPE,
+      A,
+    )
+    config = config_lib.IntrinsicConfig()
     made = intrinsic_lib.make_networks(
-      config.intrinsic, observation_shape=SHAPE, frame_channels=1, num_actions=A
+      config, observation_shape=SHAPE, frame_channels=1, num_actions=A
     )
     intrinsic = learner_core.Training(
-      made.init, made.sequence_loss, config.intrinsic.intrinsic_learning_rate
+      made.init, made.sequence_loss, config.intrinsic_learning_rate
     )
   core = learner_core.make_learner_core(
     network,
-    config.learner,
-    config.replay,
+    learner,
+    toys.replay_config(T, burn_in=2),
     num_stacked=STACKED,
     intrinsic=intrinsic,
   )
-  return data_parallel.make_shardings(config.learner), core
+  return data_parallel.make_shardings(learner), core
 
 
 def make_inputs(kind, seed):
@@ -67,17 +68,16 @@ def make_inputs(kind, seed):
     num_stacked=STACKED,
     real=[6, 6, 5, 4, 3, 3, 6, 0],
     shape=SHAPE,
-    hidden=LSTM,
     seed=seed,
   )
   probabilities = np.float32([0.3, 0.2, 0.1, 0.4, 0.01, 0.5, 0.2, 0.3])
   return batch, probabilities
 
 
-def train(kind, num_devices):
+def train(kind, num_devices, state):
   """Returns the results of each of three steps, and the compiled step."""
   shardings, core = make_learner(kind, num_devices)
-  state = jax.device_put(core.init(jax.random.key(0)), shardings.state)
+  state = jax.device_put(state, shardings.state, may_alias=False)
   step = data_parallel.jit_step(core.step, shardings)
   step = step.lower(state, *make_inputs(kind, 0)).compile()
   results = []
@@ -97,8 +97,9 @@ def train(kind, num_devices):
 def compare(kind):
   """Compares four devices with one, in a process with four devices."""
   assert jax.device_count() == DEVICES
-  one, _ = train(kind, 1)
-  four, step = train(kind, DEVICES)
+  initial = make_learner(kind, 1)[1].init(jax.random.key(0))
+  one, _ = train(kind, 1, initial)
+  four, step = train(kind, DEVICES, initial)
   _, priorities, metrics = one[-1]
   assert np.count_nonzero(priorities) == B - 1
   assert metrics['gradient_norm'] > 0.1
@@ -117,7 +118,7 @@ def compare(kind):
 
 def compare_all():
   """Compares all kinds of agents; the name of a kind precedes its errors."""
-  for kind in CONFIGS:
+  for kind in KINDS:
     print(kind, file=sys.stderr)
     compare(kind)
 

@@ -41,23 +41,13 @@ def _toy_batch(**settings):
   return jax.tree.map(jnp.asarray, batch)
 
 
-def test_step_is_the_same_jitted_and_eager():
-  core, step, init = _learner()
-  state = init(jax.random.PRNGKey(0))
-  batch, probabilities = _toy_batch(), jnp.ones([4])
-  eager = core.step(state, batch, probabilities)
-  with jax.checking_leaks():
-    jitted = jax.jit(core.step)(state, batch, probabilities)
-  chex.assert_trees_all_equal_dtypes(jitted, eager)
-  chex.assert_trees_all_close(jitted, eager, rtol=1e-4, atol=1e-6)
-
-
 def test_step_keeps_dtypes_and_is_finite():
   _, step, init = _learner()
   state = init(jax.random.PRNGKey(0))
   batch = _toy_batch(real=[6, 1, 0, 3])
   batch = batch._replace(reward=1e6 * batch.reward)
-  new_state, priorities, metrics = step(state, batch, jnp.ones([4]))
+  with jax.checking_leaks():
+    new_state, priorities, metrics = step(state, batch, jnp.ones([4]))
   chex.assert_trees_all_equal_shapes_and_dtypes(new_state, state)
   for leaf in jax.tree.leaves(new_state.params):
     assert leaf.dtype == jnp.float32
@@ -105,10 +95,10 @@ def test_gradient_is_clipped_before_adam():
   core, _, init = _learner(max_gradient_norm=0.01, target_update_period=1000)
   state = init(jax.random.PRNGKey(0))
   batch = _toy_batch()
-  loss_fn = toys.loss_fn(toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1), 6)
-  gradients = jax.jit(jax.grad(loss_fn, has_aux=True))(
+  network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
+  _, gradients = toys.loss_and_gradient(network, 6)(
     state.params, state.target_params, batch, batch.frames, jnp.ones([4])
-  )[0]
+  )
   norm = optax.tree.norm(gradients)
   assert norm > 0.1
   new_state, _, metrics = jax.jit(core.step)(state, batch, jnp.ones([4]))

@@ -10,6 +10,7 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.core import networks, types
+from tests.core import toys
 from tests.reference import network as reference
 
 _SHAPE = (5, 6, 2)
@@ -21,12 +22,7 @@ def _built(num_extra=0, **changes):
   sizes = {'torso_size': 8, 'lstm_size': 6, 'head_size': 7}
   config = config_lib.NetworkConfig(torso='small', **{**sizes, **changes})
   network = networks.make_q_network(config, _SHAPE, 4, num_extra)
-  # New biases are zero, which could hide errors, so no leaf stays zero.
-  rng = np.random.default_rng(0)
-  params = jax.tree.map(
-    lambda x: jnp.asarray(0.2 * rng.normal(size=x.shape), x.dtype),
-    jax.eval_shape(network.init, jax.random.PRNGKey(0)),
-  )
+  params = toys.random_params(network.init, scale=0.2)
   return network, params, jax.jit(network.unroll)
 
 

@@ -1,10 +1,11 @@
 """Tests R2D2 acting: exploration, probabilities, states and episodes."""
 
+import functools
+
 import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from bt_acme.core import r2d2_actor, types
 from tests.core import toys
@@ -12,7 +13,7 @@ from tests.reference import acting as reference
 
 _A = 4
 _NETWORK = toys.q_network(_A, _A)
-_PARAMS = _NETWORK.init(jax.random.PRNGKey(1))
+_PARAMS = toys.random_params(_NETWORK.init, scale=1.0)
 _CORE = r2d2_actor.make_r2d2(_NETWORK)
 
 
@@ -21,8 +22,7 @@ def _run(epsilon, shown, seed=0, params=_PARAMS):
   return toys.rollout(_CORE, params, state, shown)
 
 
-@pytest.mark.parametrize('epsilon', [0.0, 0.3, 1.0])
-def test_frequencies_and_probabilities_match_reference(epsilon):
+def test_frequencies_and_probabilities_match_reference():
   """The greedy choice is selected either greedily or at random."""
   observation, reward, _ = (x[0] for x in toys.episodes(1))
   inputs = types.AgentInput(
@@ -31,28 +31,33 @@ def test_frequencies_and_probabilities_match_reference(epsilon):
     jnp.asarray(reward),
     jnp.ones([], bool),
   )
-  q_values, _ = _NETWORK.step(_PARAMS, inputs, _NETWORK.initial_state())
-  expected = reference.choice_probabilities(np.asarray(q_values), epsilon)
+  q_values, _ = jax.jit(_NETWORK.step)(
+    _PARAMS, inputs, _NETWORK.initial_state()
+  )
+  num_samples = 20_000
 
-  def act(key):
+  @jax.jit
+  @functools.partial(jax.vmap, in_axes=(0, None))
+  def act(key, epsilon):
     choice, state = _CORE.select_action(
       _PARAMS, inputs, _CORE.init(key, epsilon)
     )
     return choice, _CORE.get_extras(state)
 
-  num_samples = 20_000
   keys = jax.random.split(jax.random.PRNGKey(0), num_samples)
-  choices, extras = jax.jit(jax.vmap(act))(keys)
-  frequencies = np.bincount(choices, minlength=_A) / num_samples
-  np.testing.assert_allclose(frequencies, expected, atol=0.015)
-  np.testing.assert_allclose(
-    extras['probability'], expected[np.asarray(choices)], rtol=1e-6
-  )
-  np.testing.assert_array_equal(extras['choice'], choices)
-  np.testing.assert_array_equal(extras['greedy_choice'], np.argmax(q_values))
-  np.testing.assert_array_equal(extras['source'], types.OWN)
-  assert extras['source'].dtype == jnp.uint8
-  assert extras['choice'].dtype == jnp.int32
+  for epsilon in (0.0, 0.3, 1.0):
+    choices, extras = act(keys, epsilon)
+    expected = reference.choice_probabilities(np.asarray(q_values), epsilon)
+    frequencies = np.bincount(choices, minlength=_A) / num_samples
+    np.testing.assert_allclose(frequencies, expected, atol=0.015)
+    np.testing.assert_allclose(
+      extras['probability'], expected[np.asarray(choices)], rtol=1e-6
+    )
+    np.testing.assert_array_equal(extras['choice'], choices)
+    np.testing.assert_array_equal(extras['greedy_choice'], np.argmax(q_values))
+    np.testing.assert_array_equal(extras['source'], types.OWN)
+    assert extras['source'].dtype == jnp.uint8
+    assert extras['choice'].dtype == jnp.int32
 
 
 def test_stored_state_is_from_before_the_step():
@@ -69,7 +74,7 @@ def test_stored_state_is_from_before_the_step():
   for first, end in ((0, 23), (23, 40), (7, 15)):
     state = jax.tree.map(lambda x, t=first: x[t][None], stored)
     rows = jax.tree.map(lambda x, f=first, e=end: x[f:e, None], inputs)
-    q_values, last = _NETWORK.unroll(_PARAMS, *rows[:3], state)
+    q_values, last = jax.jit(_NETWORK.unroll)(_PARAMS, *rows[:3], state)
     np.testing.assert_array_equal(
       np.argmax(q_values[:, 0], axis=-1), extras['greedy_choice'][first:end]
     )

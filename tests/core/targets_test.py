@@ -1,12 +1,14 @@
 """Tests Q(lambda) and Retrace: vectors, reference, invariants, extremes."""
 
+import functools
+import types
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import rlax
 
-from bt_acme import config as config_lib
 from bt_acme.core import returns, returns_on_device, targets
 from tests.core import toys
 from tests.reference import returns as reference
@@ -72,9 +74,6 @@ def _targets(
     arguments = {**example, **(taken if loss == 'retrace' else {})}
     function = getattr(reference, f'{loss}_targets')
     return function(**arguments, **settings, epsilon=epsilon)
-  config = config_lib.LearnerConfig(
-    discount=1.0, value_rescaling_epsilon=epsilon, **settings
-  )
   steps = example['reward'].shape
   action = taken.get('action', np.zeros(steps, np.int32))
   transitions = returns.Transitions(
@@ -87,17 +86,28 @@ def _targets(
     valid=example['valid'],
   )
   inputs = example['q_online'], example['q_target'], transitions
-  compute = targets.TARGETS[loss]
   if by in ('cpu', 'gpu'):
-    arrays = jax.tree.map(jnp.asarray, inputs)
-    with toys.as_on(by):
-      return compute(*arrays, config, returns_on_device.returns_on_device)
+    return np.asarray(_on_device(loss, inputs, by, epsilon, **settings))
 
   def compute_one(b):
     column = jax.tree.map(lambda x: x[:, b], inputs)
-    return compute(*column, config, returns.returns_on_host)
+    return _compute(loss, column, returns.returns_on_host, epsilon, **settings)
 
   return np.stack([compute_one(b) for b in range(steps[1])], axis=1)
+
+
+def _compute(loss, inputs, recursion, epsilon, **settings):
+  config = types.SimpleNamespace(
+    discount=1.0, double_q=True, value_rescaling_epsilon=epsilon, **settings
+  )
+  return targets.TARGETS[loss](*inputs, config, recursion)
+
+
+@functools.partial(jax.jit, static_argnames=('loss', 'by', 'epsilon'))
+def _on_device(loss, inputs, by, epsilon, **settings):
+  with toys.as_on(by):
+    recursion = returns_on_device.returns_on_device
+    return _compute(loss, inputs, recursion, epsilon, **settings)
 
 
 _BOTH = pytest.mark.parametrize('by', ['cpu', 'gpu', 'host'])
@@ -154,9 +164,7 @@ def test_targets_match_reference(loss, trace_decay, epsilon, scale, by):
   assert actual.dtype == (np.float64 if by == 'host' else np.float32)
   real = example['valid'] > 0
   assert 7 < real.sum() < 35
-  np.testing.assert_allclose(
-    np.asarray(actual)[real], expected[real], rtol=1e-4, atol=1e-5
-  )
+  np.testing.assert_allclose(actual[real], expected[real], rtol=1e-4, atol=1e-5)
 
 
 @_BOTH
@@ -167,10 +175,10 @@ def test_nothing_crosses_a_terminal(loss, by):
   example['discount_t'][:] = 0.99
   example['discount_t'][3] = 0.0
   settings = {'by': by, 'trace_decay': 0.9, 'epsilon': _EPSILON}
-  expected = np.asarray(_targets(loss, example, taken, **settings))
+  expected = _targets(loss, example, taken, **settings)
   for name in ('q_online', 'q_target', 'reward'):
     example[name][4:] += np.float32(5.0)
-  actual = np.asarray(_targets(loss, example, taken, **settings))
+  actual = _targets(loss, example, taken, **settings)
   np.testing.assert_array_equal(actual[:4], expected[:4])
   assert np.all(actual[4:] != expected[4:])
   np.testing.assert_allclose(
@@ -203,13 +211,10 @@ def test_at_zero_targets_bootstrap_after_one_step(loss):
   values = np.sum(policy * example['q_target'][1:], axis=-1)
   expected = example['reward'] + example['discount_t'] * values
   real = example['valid'] > 0
-  np.testing.assert_allclose(
-    np.asarray(actual)[real], expected[real], rtol=1e-5, atol=1e-6
-  )
+  np.testing.assert_allclose(actual[real], expected[real], rtol=1e-5, atol=1e-6)
 
 
-@_BOTH
-def test_whole_sequences_agree_with_rlax(by):
+def test_whole_sequences_agree_with_rlax():
   example, taken = _example()
   example['valid'][:] = 1
   column = {name: jnp.asarray(x[:, 0]) for name, x in example.items()}
@@ -222,11 +227,6 @@ def test_whole_sequences_agree_with_rlax(by):
     jnp.take_along_axis(column['q_target'], best[:, None], axis=-1)[1:, 0],
     0.7,
   )
-  actual = _targets(
-    'q_lambda', example, taken, trace_decay=0.7, epsilon=1e-3, by=by
-  )
-  np.testing.assert_allclose(actual[:, 0], q_lambda, rtol=2e-3, atol=2e-3)
-
   greedy = jax.nn.one_hot(best, 4, dtype=jnp.float32)
   policy = 0.99 * greedy + 0.01 / 4
   # rlax also takes the action and its probability after the last step, but
@@ -246,12 +246,15 @@ def test_whole_sequences_agree_with_rlax(by):
   taken_q = jnp.take_along_axis(
     column['q_online'][:-1], action[:, None], axis=-1
   )[:, 0]
-  actual = _targets(
-    'retrace', example, taken, trace_decay=0.95, epsilon=1e-3, by=by
-  )
-  np.testing.assert_allclose(
-    actual[:, 0], errors + taken_q, rtol=2e-3, atol=2e-3
-  )
+  for by in ('cpu', 'gpu', 'host'):
+    for loss, trace_decay, expected in (
+      ('q_lambda', 0.7, q_lambda),
+      ('retrace', 0.95, errors + taken_q),
+    ):
+      actual = _targets(
+        loss, example, taken, trace_decay=trace_decay, epsilon=_EPSILON, by=by
+      )
+      np.testing.assert_allclose(actual[:, 0], expected, rtol=2e-3, atol=2e-3)
 
 
 def test_retrace_depends_on_actions_but_peng_does_not():
@@ -260,8 +263,8 @@ def test_retrace_depends_on_actions_but_peng_does_not():
   settings = {'trace_decay': 0.7, 'epsilon': _EPSILON}
   changed = {
     loss: np.any(
-      np.asarray(_targets(loss, example, taken, **settings))
-      != np.asarray(_targets(loss, example, other, **settings))
+      _targets(loss, example, taken, **settings)
+      != _targets(loss, example, other, **settings)
     )
     for loss in ('q_lambda', 'retrace')
   }

@@ -24,9 +24,10 @@ def as_on(platform):
   return mock.patch.object(jax.lax, 'platform_dependent', choose)
 
 
-def q_network(num_actions, num_choices):
+@functools.cache  # Equal networks share compiled functions.
+def q_network(num_actions, num_choices, shape=SHAPE):
   """Creates a small recurrent Q-network with all inputs of the real network."""
-  size = int(np.prod(SHAPE)) + num_actions + 1 + HIDDEN
+  size = int(np.prod(shape)) + num_actions + 1 + HIDDEN
 
   def init(key):
     state_key, value_key = jax.random.split(key)
@@ -76,6 +77,18 @@ def q_network(num_actions, num_choices):
   )
 
 
+def random_params(init, seed=0, scale=0.3):
+  """Returns NumPy parameters like those of `init`.
+
+  New biases are zero, which could hide errors, so no leaf stays zero.
+  """
+  rng = np.random.default_rng(seed)
+  return jax.tree.map(
+    lambda x: np.asarray(scale * rng.normal(size=x.shape), x.dtype),
+    jax.eval_shape(init, jax.random.key(0)),
+  )
+
+
 def each(unroll):
   """Returns a `QNetwork.unroll_all` that unrolls one network after another."""
 
@@ -107,7 +120,7 @@ def _unchanged(inputs):
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def _scan(core, wrap_input, params, carry, shown):
+def scan(core, wrap_input, params, carry, shown):
   def body(carry, row):
     state, prev_action = carry
     observation, reward, is_first = row
@@ -139,7 +152,7 @@ def rollout(core, params, state, shown, *, wrap_input=_unchanged):
     the AgentInputs [T, ...].
   """
   carry = (state, jnp.full([], types.NO_ACTION, jnp.int32))
-  result = _scan(core, wrap_input, params, carry, shown)
+  result = scan(core, wrap_input, params, carry, shown)
   return jax.tree.map(np.asarray, result)
 
 
@@ -200,6 +213,13 @@ def loss_fn(network, length, burn_in=0, learner=None, **settings):
     replay=replay_config(length, burn_in),
     **settings,
   )
+
+
+@functools.cache
+def loss_and_gradient(network, length, *settings, argnums=0, **others):
+  """Returns a jitted `value_and_grad` of `loss_fn`, the same for equal ones."""
+  loss = loss_fn(network, length, *settings, **others)
+  return jax.jit(jax.value_and_grad(loss, argnums, has_aux=True))
 
 
 def replay_config(length, burn_in=0):

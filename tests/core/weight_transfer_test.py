@@ -10,24 +10,23 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.core import networks, weight_transfer
+from tests.core import toys
 from tests.reference import weight_transfer as reference
 
 _SHAPE = (3, 3, 1)
 _A = 4
 
 
-@functools.lru_cache
-def _network(num_extra=0, seed=0, **sizes):
+@functools.cache
+def _make(num_extra, **sizes):
   sizes = {'torso_size': 8, 'lstm_size': 6, 'head_size': 7, **sizes}
   config = config_lib.NetworkConfig(torso='small', **sizes)
-  network = networks.make_q_network(config, _SHAPE, _A, num_extra)
-  # New biases are zero, which could hide errors, so no leaf stays zero.
-  rng = np.random.default_rng(seed)
-  params = jax.tree.map(
-    lambda x: jnp.asarray(0.3 * rng.normal(size=x.shape), x.dtype),
-    jax.eval_shape(network.init, jax.random.PRNGKey(0)),
-  )
-  return network, params
+  return networks.make_q_network(config, _SHAPE, _A, num_extra)
+
+
+def _network(num_extra=0, seed=0, **sizes):
+  network = _make(num_extra, **sizes)
+  return network, toys.random_params(network.init, seed)
 
 
 def _q_values(network, params):

@@ -1,5 +1,7 @@
 """Tests that `AtariVector` equals `Atari`, with independent games."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -9,17 +11,19 @@ from bt_acme.environments import atari, atari_vector, vector
 GAMES = ('breakout', 'montezuma_revenge', 'ms_pacman')
 
 
-@pytest.mark.parametrize('game', GAMES)
-@pytest.mark.parametrize('stack, pixels', [(4, 84), (1, 84), (4, 42)])
+@pytest.mark.parametrize(
+  'game, stack, pixels',
+  [*((game, 4, 84) for game in GAMES), ('breakout', 1, 42)],
+)
 def test_episodes_equal_those_of_the_python_environment(game, stack, pixels):
-  settings = {'max_noops': 0, 'max_frames': 600}
+  settings = {'max_noops': 0, 'max_frames': 300}
   settings.update(stack=stack, pixels=pixels)
   games = atari_vector.AtariVector(game, [0], **settings)
   expected = atari.Atari(game, seed=0, **settings)
   rng = np.random.default_rng(1)
   timestep, step = expected.reset(), games.reset()
   episodes, largest_reward = 0, 0
-  for _ in range(350):
+  for _ in range(180):
     assert step.is_last[0] == timestep.last()
     assert step.is_first[0] == timestep.first()
     assert step.reward[0] == (timestep.reward or 0)
@@ -56,24 +60,20 @@ def test_all_settings_of_ale_py_are_explicit(monkeypatch):
   assert given['autoreset_mode'].value == 'NextStep'
 
 
-@pytest.mark.parametrize('game', ['breakout', 'montezuma_revenge'])
-def test_games_are_independent(game):
-  seeds = list(range(100, 106))
-  together = atari_vector.AtariVector(game, seeds, max_frames=300)
-  alone = {
-    i: atari_vector.AtariVector(game, [seeds[i]], max_frames=300)
-    for i in (0, 2, 5)
-  }
+def test_games_are_independent():
+  make = functools.partial(atari_vector.AtariVector, 'breakout', max_frames=160)
+  together = make(range(100, 104))
+  alone = {i: make([100 + i]) for i in (0, 3)}
   step = together.reset()
   singles = {i: games.reset() for i, games in alone.items()}
   rng = np.random.default_rng(0)
   ends = 0
-  for _ in range(200):
+  for _ in range(130):
     for i, single in singles.items():
       for one, all_of_them in zip(single, step, strict=True):
         np.testing.assert_array_equal(one[0], all_of_them[i])
       ends += single.is_last[0]
-    actions = rng.integers(18, size=6)
+    actions = rng.integers(18, size=4)
     step = together.step(actions)
     singles = {i: alone[i].step(actions[i : i + 1]) for i in alone}
   assert ends > 3
@@ -81,11 +81,11 @@ def test_games_are_independent(game):
 
 @pytest.mark.parametrize('max_noops', [30, 2])
 def test_no_ops_vary_and_depend_on_the_seed(max_noops):
-  def draws(seed):
+  def draws(seed, count=40):
     games = atari_vector.AtariVector('pong', [seed], max_noops=max_noops)
     games.reset()
     numbers = []
-    for _ in range(40):
+    for _ in range(count):
       _, info = games._games.reset()
       numbers.append(int(info['episode_frame_number'][0]))
     return numbers
@@ -93,7 +93,7 @@ def test_no_ops_vary_and_depend_on_the_seed(max_noops):
   drawn = draws(3)
   assert set(drawn) <= set(range(max_noops + 1))
   assert len(set(drawn)) > max_noops / 2
-  assert drawn == draws(3) != draws(4)
+  assert drawn[:10] == draws(3, 10) != draws(4, 10)
 
 
 def test_discount_is_0_at_game_over_and_not_at_a_lost_life():

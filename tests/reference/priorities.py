@@ -45,7 +45,7 @@ def new_sequence_priority(steps, following, *, learner, replay, num_actions):
   if not steps:
     return None
   n, e = len(steps), learner.value_rescaling_epsilon
-  x = [value_rescaling.invert(values, e) for values in q]
+  x = value_rescaling.invert(np.stack(q), e)
   gammas = [learner.discount * float(step.discount) for step in steps]
   errors = []
   for t in range(n):

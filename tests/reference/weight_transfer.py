@@ -11,9 +11,9 @@ def transfer(source, fresh, *, init, extra_init):
     for name, value in values.items():
       start = np.array(value, np.float64)
       if not module.startswith('head/'):
-        start = np.float64(source[module][name])
+        start = np.asarray(source[module][name], np.float64)
       elif init == 'full':
-        copied = np.float64(source[module][name])
+        copied = np.asarray(source[module][name], np.float64)
         width = copied.shape[-1]
         start[..., :width] = copied
         for extra in range(width, start.shape[-1]):

@@ -10,7 +10,7 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.core import r2d2_actor, types
-from bt_acme.core.behavior_transfer import behavior_core, bt_actor
+from bt_acme.core.behavior_transfer import behavior_core, bt_actor, flights
 from tests.core import toys
 from tests.reference import flights as reference
 
@@ -61,6 +61,9 @@ def _witness_proposals(actions, salt, begins=_IS_FIRST):
   return proposals, states
 
 
+_r2d2 = functools.cache(r2d2_actor.make_r2d2)
+
+
 @functools.lru_cache
 def _no_host_inputs(num_behaviors):
   return lambda x: bt_actor.BTInput(x, ((),) * num_behaviors)
@@ -74,12 +77,12 @@ def _wrapped(
   num_behaviors=1, evaluation=False, weights=(), make=_witness, **settings
 ):
   """Returns (network, core, params) of an agent with these settings."""
-  fields = {'min_flight_probability': 0.2, 'max_flight_probability': 0.2}
+  fields = {'min_flight_probability': 0.1, 'max_flight_probability': 0.4}
   config = config_lib.TransferConfig(**{**fields, **settings})
   num_extra = len(config.extra_behaviors(num_behaviors))
   network = toys.q_network(_A, _A + num_extra)
   core = bt_actor.wrap(
-    r2d2_actor.make_r2d2(network),
+    _r2d2(network),
     [make()] * num_behaviors,
     config,
     num_actions=_A,
@@ -87,7 +90,7 @@ def _wrapped(
     evaluation=evaluation,
   )
   params = bt_actor.BTParams(
-    agent=network.init(jax.random.PRNGKey(1)),
+    agent=toys.random_params(network.init, scale=1.0),
     behaviors=tuple(
       {'salt': jnp.asarray(100 * k, jnp.int32)} for k in range(num_behaviors)
     ),
@@ -104,21 +107,26 @@ def _run(epsilon=0.5, seed=0, num_behaviors=1, **settings):
 
 
 _VARIANTS = [
-  {'flights': flights, 'extra_action': extra_action, 'num_behaviors': k}
-  for flights in (True, False)
-  for extra_action in (True, False)
-  for k in (1, 3)
-  if flights or extra_action
+  {},
+  {'extra_action': False},
+  {'num_behaviors': 3},
+  {'num_behaviors': 3, 'extra_action': False},
+  {'num_behaviors': 3, 'flights': False},
 ]
 _ALWAYS = {'min_flight_probability': 1.0, 'max_flight_probability': 1.0}
 
 
+def _always_by_two():
+  """Returns the extras of flights at every step, by the first and the last."""
+  weights = (1e39, 0.0, 1e39)
+  return _run(num_behaviors=3, weights=weights, **_ALWAYS)[1]
+
+
 @pytest.mark.parametrize('variant', _VARIANTS)
 def test_every_step_follows_the_papers_algorithm(variant):
-  num_behaviors = variant['num_behaviors']
   actions, extras, states, _ = _run(**variant)
   proposals = []
-  for k in range(num_behaviors):
+  for k in range(variant.get('num_behaviors', 1)):
     # Behaviors advance with the executed actions, including those of others.
     proposed, seen = _witness_proposals(actions, 100 * k)
     np.testing.assert_array_equal(states.behaviors[k], seen)
@@ -134,7 +142,7 @@ def test_every_step_follows_the_papers_algorithm(variant):
     behaviors=states.flight_step.behavior,
     is_first=_IS_FIRST,
     num_actions=_A,
-    extra_action=variant['extra_action'],
+    extra_action=variant.get('extra_action', True),
   )
   assert actions.shape == (_LENGTH,)
   np.testing.assert_array_equal(actions, expected[0])
@@ -148,8 +156,8 @@ def test_every_step_follows_the_papers_algorithm(variant):
   )
   assert set(np.unique(extras['source'])) == {
     types.OWN,
-    *([types.EXTRA] if variant['extra_action'] else []),
-    *([types.FLIGHT] if variant['flights'] else []),
+    *([types.EXTRA] if variant.get('extra_action', True) else []),
+    *([types.FLIGHT] if variant.get('flights', True) else []),
   }
 
 
@@ -181,11 +189,11 @@ def test_behaviors_have_roles():
 
 
 def test_roles_of_which_none_flies():
-  settings = {'num_behaviors': 2, 'behavior_roles': 'choose,choose'}
+  settings = {'num_behaviors': 3, 'behavior_roles': 'choose,choose,choose'}
   with pytest.raises(ValueError, match='leave no behavior for flights'):
     _wrapped(**settings)
   _, extras, _, _ = _run(flights=False, **settings)
-  _, expected, _, _ = _run(flights=False, num_behaviors=2)
+  _, expected, _, _ = _run(flights=False, num_behaviors=3)
   np.testing.assert_array_equal(extras['choice'], expected['choice'])
   with pytest.raises(ValueError, match='each of the 3 behaviors'):
     _wrapped(num_behaviors=3, behavior_roles='fly,both')
@@ -194,27 +202,28 @@ def test_roles_of_which_none_flies():
 def test_the_input_may_have_the_weights_of_a_flight():
   _, core, params = _wrapped(num_behaviors=3, **_ALWAYS)
 
+  @jax.jit
   def run(flight_weights):
+    def wrap_input(inputs):
+      return bt_actor.BTInput(inputs, ((),) * 3, flight_weights)
+
     state = core.init(jax.random.PRNGKey(0), 0.5)
-    return toys.rollout(
-      core,
-      params,
-      state,
-      _SHOWN,
-      wrap_input=lambda x: bt_actor.BTInput(x, ((),) * 3, flight_weights),
-    )
+    carry = (state, jnp.int32(types.NO_ACTION))
+    return toys.scan(core, wrap_input, params, carry, _SHOWN)[1]
 
-  _, extras, _, _ = run(jnp.asarray([0.0, 1.0, 0.0]))
-  assert set(extras['flight_behavior']) == {1}
-  chex.assert_trees_all_equal(run(jnp.ones(3))[1], run(())[1])
+  only_second = run(np.float32([0, 1, 0]))
+  assert set(np.asarray(only_second['flight_behavior'])) == {1}
+  actual, expected = run(np.float32([1, 0, 1])), _always_by_two()
+  for name in ('choice', 'source', 'flight_behavior', 'flight_length'):
+    np.testing.assert_array_equal(actual[name], expected[name])
 
 
-@pytest.mark.parametrize('num_behaviors', [1, 3])
-def test_behaviors_may_restart_with_their_flights(num_behaviors):
-  settings = {'num_behaviors': num_behaviors}
-  actions, extras, states, _ = _run(flight_behavior_state='restart', **settings)
+def test_behaviors_may_restart_with_their_flights():
+  actions, extras, states, _ = _run(
+    num_behaviors=3, flight_behavior_state='restart'
+  )
   flies = states.flight_step.behavior
-  for k in range(num_behaviors):
+  for k in range(3):
     starts = (extras['flight_length'] > 0) & (flies == k)
     assert (starts & ~_IS_FIRST).sum() > 3
     proposals, expected = _witness_proposals(
@@ -225,7 +234,7 @@ def test_behaviors_may_restart_with_their_flights(num_behaviors):
     np.testing.assert_array_equal(
       actions[in_its_flight], np.array(proposals)[in_its_flight]
     )
-  advancing, *_ = _run(**settings)
+  advancing, *_ = _run(num_behaviors=3)
   assert (actions != advancing).any()
 
 
@@ -240,10 +249,9 @@ def test_behaviors_may_restart_with_their_flights(num_behaviors):
 def test_without_flights_and_extra_action_the_agent_is_unchanged(settings):
   network, core, params = _wrapped(extra_action=False, **settings)
   actions, extras, _, _ = _run(extra_action=False, **settings)
-  plain = r2d2_actor.make_r2d2(network)
   agent_state = core.init(jax.random.PRNGKey(0), 0.5).agent
   expected_actions, expected_extras, _, _ = toys.rollout(
-    plain, params.agent, agent_state, _SHOWN
+    _r2d2(network), params.agent, agent_state, _SHOWN
   )
   np.testing.assert_array_equal(actions, expected_actions)
   assert len(np.unique(actions)) == _A
@@ -261,7 +269,7 @@ def test_behaviors_do_not_affect_the_agents_random_numbers():
 
 
 def test_the_end_of_an_episode_ends_its_flight():
-  _, extras, _, _ = _run(**_ALWAYS)
+  extras = _always_by_two()
   assert set(extras['source']) == {types.FLIGHT}
   lengths = extras['flight_length']
   ends = np.array([*_STARTS[1:], _LENGTH])
@@ -272,20 +280,18 @@ def test_the_end_of_an_episode_ends_its_flight():
 
 
 def test_each_episode_draws_its_own_start_probability():
-  _, _, states, _ = _run(
-    min_flight_probability=1e-3, max_flight_probability=0.1
-  )
+  _, _, states, _ = _run()
   probability = states.flight.start_probability
   for start, end in zip(_STARTS, [*_STARTS[1:], _LENGTH], strict=True):
     assert len(np.unique(probability[start:end])) == 1
   assert len(np.unique(probability)) == len(_STARTS)
 
 
-@pytest.mark.parametrize('in_flights', ['advance', 'hold'])
-def test_stored_state_equals_the_learners_also_in_flights(in_flights):
+@pytest.mark.parametrize('settings', [{}, {'flight_recurrent_state': 'hold'}])
+def test_stored_state_equals_the_learners_also_in_flights(settings):
   """The reference is an unroll from the start of the episode."""
-  network, _, params = _wrapped(flight_recurrent_state=in_flights)
-  _, extras, _, inputs = _run(flight_recurrent_state=in_flights)
+  network, _, params = _wrapped(**settings)
+  _, extras, _, inputs = _run(**settings)
   in_flight = extras['source'] == types.FLIGHT
   assert np.mean(in_flight) > 0.2
   assert np.any(in_flight[list(_STARTS)])
@@ -297,7 +303,7 @@ def test_stored_state_equals_the_learners_also_in_flights(in_flights):
       np.testing.assert_allclose(stored.hidden[t], state.hidden[0], atol=1e-5)
       np.testing.assert_allclose(stored.cell[t], state.cell[0], atol=1e-5)
       row = jax.tree.map(lambda x, t=t: x[t, None, None], inputs)
-      held = (in_flights == 'hold') & in_flight[t, None, None]
+      held = bool(settings) & in_flight[t, None, None]
       q_values, state = unroll(params.agent, *row[:3], state, held)
       assert extras['greedy_choice'][t] == np.argmax(q_values)
 
@@ -324,12 +330,12 @@ def test_an_agent_that_cannot_hold_its_state_is_an_error():
     bt_actor.wrap(blind, [_witness()], config, num_actions=_A)
 
 
-# The largest and smallest weights are outside the range of float32.
-@pytest.mark.parametrize('scale', [1.0, 1e39, 1e-50])
-def test_weights_select_the_behavior_of_a_flight(scale):
-  weights = (scale, 0.0, scale)
-  _, extras, _, _ = _run(num_behaviors=3, weights=weights, **_ALWAYS)
-  assert set(np.unique(extras['choice'])) == {_A, _A + 2}
+def test_weights_select_the_behavior_of_a_flight():
+  assert set(np.unique(_always_by_two()['choice'])) == {_A, _A + 2}
+  # The largest and smallest weights are outside the range of float32.
+  for scale in (1.0, 1e39, 1e-50):
+    relative = flights.relative_weights((scale, 0.0, scale), 3)
+    assert relative == (1.0, 0.0, 1.0)
 
 
 def test_flights_by_the_agents_epsilon_replace_random_actions():
@@ -347,13 +353,9 @@ def test_flights_by_the_agents_epsilon_replace_random_actions():
     np.testing.assert_allclose(extras['flight_probability'], epsilon)
   np.testing.assert_allclose(share, [0.1, 0.4], atol=0.08)
   _, extras, _, _ = _run(epsilon=0.4, evaluation=True, **settings)
+  assert set(np.unique(extras['source'])) == {types.OWN, types.EXTRA}
   assert 0.4 / (_A + 1) == pytest.approx(extras['probability'].min())
   np.testing.assert_array_equal(extras['flight_probability'], 0)
-
-
-def test_evaluation_has_no_flights_but_the_extra_action():
-  _, extras, _, _ = _run(epsilon=1.0, evaluation=True, **_ALWAYS)
-  assert set(np.unique(extras['source'])) == {types.OWN, types.EXTRA}
 
 
 def test_action_repeat_holds_its_action_for_a_flight():

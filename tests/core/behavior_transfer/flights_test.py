@@ -1,5 +1,8 @@
 """Tests flights: how often they start, their lengths and their behaviors."""
 
+import functools
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,15 +31,22 @@ def _law(exponent, max_length):
   return zeta.make(config, config_lib.LearnerConfig())
 
 
-def _samples(exponent, max_length, weights=(1.0,), start_probability=1.0):
-  """Returns the results of `step` in many environments without a flight."""
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def _steps(exponent, max_length, weights, start_probability):
   law = _law(exponent, max_length)
   state = _state(start_probability=start_probability)
-  step = jax.jit(
-    jax.vmap(lambda key: flights.step(state, key, law, None, weights)[0])
-  )
   keys = jax.random.split(jax.random.PRNGKey(0), _SAMPLES)
-  return jax.tree.map(np.asarray, step(keys))
+
+  def step(key):
+    return flights.step(state, key, law, None, weights)[0]
+
+  return jax.vmap(step)(keys)
+
+
+def _samples(exponent, max_length, weights=(1.0,), start_probability=1.0):
+  """Returns the results of `step` in many environments without a flight."""
+  steps = _steps(exponent, max_length, weights, start_probability)
+  return jax.tree.map(np.asarray, steps)
 
 
 @pytest.mark.parametrize('exponent', [1.5, 2.0, 3.0, 4.0])
@@ -68,7 +78,7 @@ def test_survival_is_accurate_beyond_a_million():
 
 
 @pytest.mark.parametrize(
-  'exponent, max_length', [(1.5, 30), (2.0, 30), (3.0, 30), (1.5, 4), (2.0, 1)]
+  'exponent, max_length', [(1.5, 30), (3.0, 30), (1.5, 4), (2.0, 1)]
 )
 def test_lengths_follow_the_truncated_zeta_law(exponent, max_length):
   lengths = _samples(exponent, max_length).length
@@ -137,15 +147,15 @@ def test_start_length_and_behavior_are_independent():
   np.testing.assert_allclose(np.mean(long & second), 0.392 / 2, atol=0.01)
 
 
-@pytest.mark.parametrize('steps_left', [1, 2, 7])
-def test_flight_in_progress_continues_with_its_behavior(steps_left):
+def test_flight_in_progress_continues_with_its_behavior():
   """The flight neither restarts nor changes its behavior, for any key."""
   law = _law(2.0, 10)
-  state = _state(steps_left, behavior=2)
-  for seed in range(5):
-    step, after = flights.step(
-      state, jax.random.PRNGKey(seed), law, None, (1.0, 1.0, 0.0)
-    )
+  next_step = jax.jit(
+    lambda state, key: flights.step(state, key, law, None, (1.0, 1.0, 0.0))
+  )
+  for steps_left, seed in itertools.product((1, 2, 7), range(5)):
+    state = _state(steps_left, behavior=2)
+    step, after = next_step(state, jax.random.PRNGKey(seed))
     assert bool(step.in_flight) and not bool(step.starts)
     assert step.length == 0
     assert step.behavior == after.behavior == 2

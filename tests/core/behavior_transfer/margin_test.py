@@ -1,5 +1,7 @@
 """Tests the margin by which extra actions are preferred."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.core import networks, r2d2_actor, types
+from tests.core import toys
 from tests.reference import acting
 
 _SHAPE = (7, 7, 3)
@@ -25,11 +28,12 @@ def test_preferences_are_those_of_the_reference(margin, scale):
 
 
 def test_actor_delegates_unless_an_action_leads_by_the_margin():
-  params = jax.jit(_NETWORK.init)(jax.random.key(0))
+  params = toys.random_params(_NETWORK.init)
   inputs = types.AgentInput(
     np.full(_SHAPE, 5, np.uint8), jnp.int32(-1), jnp.float32(0), jnp.bool_(True)
   )
 
+  @functools.cache
   def act(margin):
     core = r2d2_actor.make_r2d2(_NETWORK, extra_action_margin=margin)
     state = core.init(jax.random.key(1), 0.0)

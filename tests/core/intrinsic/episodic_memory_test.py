@@ -9,6 +9,9 @@ from tests.reference import intrinsic as reference
 
 D = 8
 jitted_novelty = jax.jit(episodic_memory.episodic_novelty, static_argnums=3)
+jitted_nearest = jax.jit(
+  episodic_memory.nearest_squared_distances, static_argnums=3
+)
 
 
 KINDS = {
@@ -46,9 +49,7 @@ def test_nearest_match_reference(kind, size, k):
 
   slots = np.full([1200, D], np.nan, np.float32)  # Unused beyond `size`.
   slots[:size] = memory
-  device = jax.jit(episodic_memory.nearest_squared_distances, static_argnums=3)(
-    slots, jnp.int32(size), query, k
-  )
+  device = np.asarray(jitted_nearest(slots, jnp.int32(size), query, k))
   assert device.shape == (k,)
   np.testing.assert_allclose(device[: len(expected)], expected, rtol=2e-6)
   assert np.all(np.isinf(device[len(expected) :]))
@@ -62,17 +63,17 @@ def test_memories_forget_the_oldest(capacity):
   insert = jax.jit(episodic_memory.insert, donate_argnums=0)
   for i, embedding in enumerate(embeddings):
     host.insert(embedding)
-    device = insert(device, jnp.array(embedding))
+    device = insert(device, embedding)
     held = embeddings[max(0, i + 1 - capacity) : i + 1]
     assert len(host) == device.size == len(held)
     if i % 100 == 99 or i in (0, 255, 256):
       query = embeddings[(i + 7) % len(embeddings)]
       expected = reference.nearest_squared_distances(held, query, 10)
       np.testing.assert_allclose(host.nearest(query, 10), expected, rtol=1e-5)
-      actual = episodic_memory.nearest_squared_distances(
-        device.embeddings, device.size, jnp.array(query), 10
+      actual = jitted_nearest(device.embeddings, device.size, query, 10)
+      np.testing.assert_allclose(
+        np.asarray(actual)[: len(held)], expected, rtol=1e-5
       )
-      np.testing.assert_allclose(actual[: len(held)], expected, rtol=1e-5)
 
 
 def novelty(distances, count, mean=(0.0, 0.0), in_jax=False, **settings):

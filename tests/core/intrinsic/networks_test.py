@@ -9,6 +9,7 @@ import pytest
 from bt_acme import config as config_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.core.intrinsic import networks, training_windows
+from tests.core import toys
 from tests.reference import intrinsic as reference
 
 SHAPE, CHANNELS, ACTIONS = (5, 5, 6), 3, 4
@@ -22,15 +23,16 @@ L2 = 0.125
 LENGTHS = np.array([9, 5, 2, 1])  # Valid transitions of each sequence.
 
 
-@functools.lru_cache
-def make(reward='ngu', **changes):
+@functools.cache
+def make(reward, window):
   config = config_lib.IntrinsicConfig(
     intrinsic_reward=reward,
+    intrinsic_window=window,
     embedding_size=7,
     inverse_dynamics_size=8,
+    inverse_dynamics_l2=L2,
     rnd_size=6,
     intrinsic_steps=STEPS,
-    **changes,
   )
   return networks.make_networks(
     config,
@@ -40,17 +42,14 @@ def make(reward='ngu', **changes):
   )
 
 
-@functools.lru_cache
-def compiled_init(reward):
-  return jax.jit(make(reward).init)
+NGU = make('ngu', 'last')
 
 
-def init(seed, reward='ngu'):
-  """Returns initial parameters as NumPy arrays."""
-  return jax.device_get(compiled_init(reward)(jax.random.key(seed)))
+def init(seed, made=NGU):
+  return toys.random_params(made.init, seed)
 
 
-@functools.lru_cache
+@functools.cache
 def compiled_loss(made):
   """Returns a function for ((loss, metrics), gradient), compiled only once."""
   return jax.jit(jax.value_and_grad(sequence_loss(made), has_aux=True))
@@ -82,11 +81,11 @@ def make_batch(lengths=LENGTHS, seed=0):
   ],
 )
 def test_a_reward_has_the_networks_that_it_needs(reward, parts, size):
-  made = make(reward)
-  params = init(0, reward)
+  made = make(reward, 'last')
+  params = init(0, made)
   assert set(params) == parts
   assert made.embedding_size == size
-  observation = jnp.array(make_batch()[0][0, 0])
+  observation = make_batch()[0][0, 0]
   features = jax.jit(made.embed)(params.get('embedding', {}), observation)
   error = jax.jit(made.error)(params, observation)
   assert features.shape == (size,)
@@ -101,12 +100,11 @@ def test_a_reward_has_the_networks_that_it_needs(reward, parts, size):
 
 
 def test_features_match_reference():
-  made = make()
   params = init(1)
   observations = make_batch()[0][:, 0]
   features, errors = (
     jax.jit(jax.vmap(f, in_axes=(None, 0)))(x, observations)
-    for f, x in ((made.embed, params['embedding']), (made.error, params))
+    for f, x in ((NGU.embed, params['embedding']), (NGU.error, params))
   )
   assert features.shape == (T + 1, 7)
   assert errors.shape == (T + 1,)
@@ -126,7 +124,6 @@ def test_features_match_reference():
 
 @pytest.mark.parametrize('axes', [(0, 0), (0, None), (None, 0)])
 def test_embeddings_of_many_networks_equal_those_of_each(axes):
-  made = make()
   params = [init(seed)['embedding'] for seed in range(3)]
   observations = make_batch()[0][:3, 0]
   arguments = (
@@ -135,12 +132,12 @@ def test_embeddings_of_many_networks_equal_those_of_each(axes):
     else jax.tree.map(lambda *x: np.stack(x), *params),
     observations[0] if axes[1] is None else observations,
   )
-  together = jax.jit(jax.vmap(made.embed, in_axes=axes))(*arguments)
+  together = jax.jit(jax.vmap(NGU.embed, in_axes=axes))(*arguments)
   assert together.shape == (3, 7)
   for i in range(3):
-    alone = jax.jit(made.embed)(
+    alone = jax.jit(NGU.embed)(
       params[0 if axes[0] is None else i],
-      jnp.array(observations[0 if axes[1] is None else i]),
+      observations[0 if axes[1] is None else i],
     )
     np.testing.assert_allclose(together[i], alone, rtol=1e-5, atol=1e-6)
 
@@ -156,7 +153,7 @@ def test_embeddings_of_many_networks_equal_those_of_each(axes):
   ],
 )
 def test_losses_match_reference(window, lengths):
-  made = make(inverse_dynamics_l2=L2, intrinsic_window=window)
+  made = make('ngu', window)
   params = init(2)
   observations, action, valid = make_batch(lengths)
   steps = {}
@@ -189,7 +186,7 @@ def test_losses_match_reference(window, lengths):
 
 @pytest.mark.parametrize('window', ['last', 'spread'])
 def test_padding_changes_nothing(window):
-  made = make(intrinsic_window=window)
+  made = make('ngu', window)
   params = init(3)
   observations, action, valid = make_batch()
   expected = compiled_loss(made)(params, observations, action, valid)
@@ -202,9 +199,8 @@ def test_padding_changes_nothing(window):
 
 
 def test_a_batch_without_transitions_trains_only_the_penalty():
-  made = make(inverse_dynamics_l2=L2)
   params = init(3)
-  (_, metrics), gradient = compiled_loss(made)(
+  (_, metrics), gradient = compiled_loss(NGU)(
     params, *make_batch(np.zeros(B, int))
   )
   assert all(value == 0 for value in metrics.values())
@@ -216,11 +212,10 @@ def test_a_batch_without_transitions_trains_only_the_penalty():
 
 
 def test_each_loss_trains_its_own_networks():
-  made = make()
   params = init(4)
   batch = make_batch()
   gradients = jax.device_get(
-    jax.jit(jax.jacrev(lambda p: sequence_loss(made)(p, *batch)[1]))(params)
+    jax.jit(jax.jacrev(lambda p: sequence_loss(NGU)(p, *batch)[1]))(params)
   )
   for metric, parts in (
     ('inverse_dynamics_loss', {'embedding', 'inverse_dynamics'}),
@@ -234,14 +229,13 @@ def test_each_loss_trains_its_own_networks():
     assert reached == parts
 
 
-def test_a_sequence_shorter_than_the_window_and_without_jit():
-  made = make()
+def test_a_sequence_shorter_than_the_window():
   params = init(0)
   observations, action, valid = make_batch(np.array([2, 1, 0, 2]))
-  short = sequence_loss(made)(
+  short = jax.jit(sequence_loss(NGU))(
     params, observations[:STEPS], action[: STEPS - 1], valid[: STEPS - 1]
   )
-  long, _ = compiled_loss(made)(params, observations, action, valid)
+  long, _ = compiled_loss(NGU)(params, observations, action, valid)
   chex.assert_trees_all_close(short, long, rtol=1e-5)
 
 

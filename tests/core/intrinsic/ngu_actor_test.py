@@ -9,6 +9,7 @@ from bt_acme.core import networks as networks_lib
 from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import networks, ngu_actor
+from tests.core import toys
 
 SHAPE, ACTIONS = (5, 5, 2), 3
 
@@ -27,14 +28,13 @@ def make_parts():
     frame_channels=1,
     num_actions=ACTIONS,
   )
-  params = jax.jit(intrinsic.init)(jax.random.key(0))
   core = r2d2_actor.make_r2d2(q_network)
   return (
     core,
     ngu_actor.wrap(core, intrinsic),
     intrinsic,
     ngu_actor.arrange_params(
-      jax.jit(q_network.init)(jax.random.key(1)), params
+      toys.random_params(q_network.init), toys.random_params(intrinsic.init)
     ),
   )
 
@@ -53,6 +53,7 @@ def test_features_do_not_change_the_actions(parts):
   plain, wrapped, intrinsic, params = parts
   key, epsilon = jax.random.key(2), jnp.float32(0.5)
   state, plain_state = wrapped.init(key, epsilon), plain.init(key, epsilon)
+  embed, error = jax.jit(intrinsic.embed), jax.jit(intrinsic.error)
   step, plain_step = (
     jax.jit(wrapped.select_action),
     jax.jit(plain.select_action),
@@ -68,12 +69,12 @@ def test_features_do_not_change_the_actions(parts):
     chex.assert_trees_all_equal(extras, plain_extras)
     np.testing.assert_allclose(
       features.embedding,
-      intrinsic.embed(params.embedding, inputs.observation),
+      embed(params.embedding, inputs.observation),
       rtol=1e-5,
       atol=1e-6,
     )
     np.testing.assert_allclose(
-      features.error, intrinsic.error(params.rnd, inputs.observation), rtol=1e-5
+      features.error, error(params.rnd, inputs.observation), rtol=1e-5
     )
 
 
