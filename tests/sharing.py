@@ -8,7 +8,11 @@ agent once. The functions have no state, so tests do not affect each other.
 
 import functools
 
-from bt_acme import learner_assembly
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bt_acme import assembly, learner_assembly
 from bt_acme.acting import batched_core, grouped_core
 
 _SIZE = 16  # The number of cached agents, which limits memory.
@@ -16,10 +20,13 @@ _SIZE = 16  # The number of cached agents, which limits memory.
 
 def share_compiled_functions(monkeypatch):
   """Creates learner cores and actor cores only once for equal arguments."""
+  shapes = functools.lru_cache(_SIZE)(assembly.Agent.variable_shapes.fget)
+  monkeypatch.setattr(assembly.Agent, 'variable_shapes', property(shapes))
+  make = functools.partial(
+    _make_learner_core, learner_assembly.make_learner_core
+  )
   monkeypatch.setattr(
-    learner_assembly,
-    'make_learner_core',
-    functools.lru_cache(_SIZE)(learner_assembly.make_learner_core),
+    learner_assembly, 'make_learner_core', functools.lru_cache(_SIZE)(make)
   )
   for module, name in (
     (batched_core, 'BatchedCore'),
@@ -27,6 +34,41 @@ def share_compiled_functions(monkeypatch):
   ):
     make = functools.partial(_make_core, getattr(module, name))
     monkeypatch.setattr(module, name, functools.lru_cache(_SIZE)(make))
+
+
+def random_params(shapes, seed):
+  """Returns NumPy arrays that are distributed like initial parameters.
+
+  Compiling the initialization of an agent would take seconds.
+  """
+  rng = np.random.default_rng(seed)
+
+  def draw(array):
+    if len(array.shape) < 2:
+      return np.zeros(array.shape, array.dtype)
+    scale = np.prod(array.shape[:-1]) ** -0.5
+    return rng.normal(0, scale, array.shape).astype(array.dtype)
+
+  return jax.tree.map(draw, shapes)
+
+
+def _make_learner_core(make, agent):
+  core = make(agent)
+  shapes = functools.cache(lambda: jax.eval_shape(core.init, jax.random.key(0)))
+
+  def init(key, params=None):
+    if isinstance(key, jax.core.Tracer):
+      return core.init(key, params)
+    state = shapes()._replace(key=())
+    seed = np.asarray(jax.random.key_data(key))
+    drawn = random_params((state.params, state.intrinsic_params), seed)
+    params = drawn[0] if params is None else params
+    state = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), state)._replace(
+      params=params, target_params=params, intrinsic_params=drawn[1]
+    )
+    return jax.tree.map(jnp.array, state)._replace(key=key)
+
+  return core._replace(init=init)
 
 
 def _make_core(core_class, agent, **settings):

@@ -13,7 +13,6 @@ import os
 import pathlib
 from typing import Any, Dict, Mapping, Optional, Tuple
 
-import jax
 import numpy as np
 
 from bt_acme import assembly, files, untrusted
@@ -164,7 +163,7 @@ def read(folder: str, *, setting: str) -> ExportedPolicy:
     if file_format == _FORMAT:
       agent, learned, digest = _read_description(card)
       # Only the shapes of the agent's parameters; no values are computed.
-      expected = jax.eval_shape(lambda: _fresh_params(agent))
+      expected = agent.variable_shapes._asdict()
   except Exception as error:  # A damaged card can raise any error.
     raise ValueError(
       f'{subject}: {_DESCRIPTION} is damaged ({untrusted.one_line(error)}). '
@@ -279,15 +278,6 @@ def _read_params(
         f'{_LARGEST_PARAMETER:g} in magnitude. Train the behavior again.'
       )
   return {'agent': {}, 'intrinsic': {}, **_unflatten(params)}
-
-
-def _fresh_params(agent: assembly.Agent) -> Dict[str, Any]:
-  """Returns initial parameters with the structure of the parameter file."""
-  key, intrinsic = jax.random.key(0), agent.intrinsic
-  return {
-    'agent': agent.network.init(key),
-    'intrinsic': {} if intrinsic is None else intrinsic.init(key),
-  }
 
 
 def _flatten(tree: Mapping[str, Any], prefix: str = '') -> Dict[str, Any]:

@@ -19,7 +19,8 @@ _K = 4  # Behaviors of the agents of `fakes`.
 
 @pytest.fixture(name='agent', scope='module')
 def make_agent():
-  return fakes.make_agent('bt:flight_priorities=learned')
+  agent = fakes.make_agent('bt:flight_priorities=learned')
+  return _changed(agent, behavior_draws='episode', priority_floor=0.0)
 
 
 def _changed(agent, **settings):
@@ -63,12 +64,23 @@ def _flown(episode):
   ]
 
 
+_DRAWN_BY_FLIGHT = {'priority_signal': 'return', 'behavior_draws': 'flight'}
+
+
 @pytest.mark.parametrize(
-  'signal, draws',
-  [('discovery', 'auto'), ('return', 'flight'), ('novelty', 'auto')],
+  'settings',
+  [
+    {},
+    _DRAWN_BY_FLIGHT,
+    {
+      **{'priority_signal': 'novelty', 'behavior_draws': 'auto'},
+      'priority_floor': 0.1,
+    },
+  ],
 )
-def test_scores_and_rows_follow_the_flights(agent, signal, draws):
-  agent = _changed(agent, priority_signal=signal, behavior_draws=draws)
+def test_scores_and_rows_follow_the_flights(agent, settings):
+  agent = _changed(agent, **settings)
+  transfer = agent.config.transfer
   actor, rows, sinks = _play(agent, flight_priorities.new_scores(agent))
   scored, seen, several = [], [0] * runs.N, 0
   by_environment = [_episodes(sink) for sink in sinks]
@@ -81,7 +93,7 @@ def test_scores_and_rows_follow_the_flights(agent, signal, draws):
     assert row['discovery'] == pytest.approx(discovery, rel=1e-5)
     normalized = reference.normalized_scores(scored, _K, 64)
     expected = reference.probabilities(
-      normalized, [1] * _K, temperature=0.1, floor=0.1
+      normalized, [1] * _K, temperature=0.1, floor=transfer.priority_floor
     )
     actual = [row[f'flight_priority_{k}'] for k in range(_K)]
     np.testing.assert_allclose(actual, expected, rtol=1e-4)
@@ -94,18 +106,18 @@ def test_scores_and_rows_follow_the_flights(agent, signal, draws):
       'return': sum(rewards),
       'novelty': len({x.observation.tobytes() for x in episode}),
     }
-    scored += [(k, scores[signal]) for k in behaviors]
+    scored += [(k, scores[transfer.priority_signal]) for k in behaviors]
   assert len(scored) > 30
-  assert bool(several) == (draws == 'flight')
+  assert bool(several) == (transfer.behavior_draws == 'flight')
   assert actor.priorities.take() == [
     (k, (pytest.approx(score, rel=1e-5),)) for k, score in scored
   ]
   assert not actor.priorities.take()
 
 
-@pytest.mark.parametrize('draws', ['episode', 'flight'])
-def test_flights_draw_behaviors_with_their_priorities(agent, draws):
-  agent = _changed(agent, behavior_draws=draws, priority_floor=0.0)
+@pytest.mark.parametrize('settings', [{}, _DRAWN_BY_FLIGHT])
+def test_flights_draw_behaviors_with_their_priorities(agent, settings):
+  agent = _changed(agent, **settings)
   store = flight_priorities.ScoreStore(agent)
   scores = store.exchange(
     [(0, (1.0,)), (1, (-9.0,)), (2, (1.0,)), (3, (-8.0,))]
@@ -119,13 +131,11 @@ def test_flights_draw_behaviors_with_their_priorities(agent, draws):
   steps = np.bincount(sum(episodes, []), minlength=_K)
   assert steps[[0, 2]].min() > 5 * steps[[1, 3]].sum()
   together = any(len(set(flown)) > 1 for flown in episodes)
-  assert together == (draws == 'flight')
+  assert together == bool(settings)
 
 
 def test_novelty_counts_until_there_is_a_discovery(agent):
-  agent = _changed(
-    agent, priority_signal='discovery_then_novelty', priority_floor=0.0
-  )
+  agent = _changed(agent, priority_signal='discovery_then_novelty')
   store = flight_priorities.ScoreStore(agent)
   learned = flight_priorities.FlightPriorities(agent, store.exchange([]))
   np.testing.assert_allclose(learned.probabilities(), np.full(_K, 1 / _K))
@@ -144,7 +154,7 @@ def test_novelty_counts_until_there_is_a_discovery(agent):
 def test_uniform_draws_give_each_behavior_as_many_episodes(agent, is_fixed):
   if is_fixed:
     scores = None
-    agent = _changed(agent, flight_priorities='fixed', behavior_draws='episode')
+    agent = _changed(agent, flight_priorities='fixed')
   else:
     agent = _changed(agent, priority_floor=1.0)
     scores = flight_priorities.new_scores(agent)
@@ -160,7 +170,7 @@ def test_uniform_draws_give_each_behavior_as_many_episodes(agent, is_fixed):
 
 
 def test_evaluations_and_actors_without_scores_do_not_learn(agent):
-  fixed = _changed(agent, flight_priorities='fixed', behavior_draws='episode')
+  fixed = _changed(agent, flight_priorities='fixed')
   for evaluation in (False, True):
     actor, rows, _ = _play(agent, None, turns=40, evaluation=evaluation)
     assert actor.priorities is None
@@ -169,6 +179,7 @@ def test_evaluations_and_actors_without_scores_do_not_learn(agent):
 
 
 def test_a_store_adds_the_episodes_of_all_groups(agent):
+  agent = _changed(agent, priority_floor=0.1)
   store = flight_priorities.ScoreStore(agent)
   assert store.save() == []
   one, other = (

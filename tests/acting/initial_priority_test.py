@@ -12,14 +12,11 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
 @pytest.mark.parametrize(
   'kind, groups',
   [
-    ('r2d2', {}),
     ('r2d2', {'replay': {'burn_in_length': 4, 'trace_length': 4}}),
-    ('r2d2', {'acting': {'bootstrap_truncations': False}}),
     ('ngu:reward_observation=next', {}),
-    ('bt', {}),
     ('bt', {'learner': {'loss': 'retrace', 'trace_decay': 0.95}}),
     ('bt:flight_recurrent_state=hold', {}),
-    ('bt:extra_action=False', {}),
+    ('bt:extra_action=False', {'acting': {'bootstrap_truncations': False}}),
   ],
 )
 def test_a_new_sequence_has_the_same_priority_as_in_the_learner(

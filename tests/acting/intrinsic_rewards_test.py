@@ -71,27 +71,22 @@ def assert_rewards_match_reference(agent, variables, recorder):
     )
 
 
-# The tests of Acme's loop and of discarded episodes have the other pairs.
-@pytest.mark.parametrize(
-  'observation, scope', [('current', 'life'), ('next', 'episode')]
-)
-def test_actions_are_rewarded_for_the_configured_observation(
-  observation, scope
-):
-  agent = agent_rewarded(reward_observation=observation, statistics_scope=scope)
-  variables = fakes.variables_of(agent)
-  recorders = runs.recorders(2)
-  actor, _ = runs.play(agent, [0, 1], [variables] * 2, sinks=recorders)
-  for recorder in recorders:
-    assert_rewards_match_reference(agent, variables, recorder)
-  assert actor.awaits_reward == (observation == 'next')
+@pytest.fixture(name='agent', params=[('current', 0.0), ('next', 0.1)])
+def make_agent(request):
+  observation, decay = request.param
+  return agent_rewarded(reward_observation=observation, error_decay=decay)
 
 
-@pytest.mark.parametrize(
-  'observation, decay', [('current', 0.0), ('next', 0.1)]
-)
-def test_metrics_of_an_episode_describe_the_modulator(observation, decay):
-  agent = agent_rewarded(reward_observation=observation, error_decay=decay)
+# The test of discarded episodes has statistics of single episodes.
+def test_actions_are_rewarded_for_the_configured_observation(agent):
+  variables, recorder = fakes.variables_of(agent), runs.Recorder()
+  actor, _ = runs.play(agent, [1], [variables] * 2, sinks=[recorder])
+  assert_rewards_match_reference(agent, variables, recorder)
+  rewards_next = agent.config.intrinsic.reward_observation == 'next'
+  assert actor.awaits_reward == rewards_next
+
+
+def test_metrics_of_an_episode_describe_the_modulator(agent):
   variables, recorder = fakes.variables_of(agent), runs.Recorder()
   _, rows = runs.play(agent, [1], [variables] * 2, sinks=[recorder])
   assert len(rows) > 3
@@ -157,14 +152,11 @@ def acme_actor(agent, variables, sink):
   )
 
 
-@pytest.mark.parametrize('observation', ['current', 'next'])
-def test_acmes_loop_computes_the_same_rewards(observation):
+def test_acmes_loop_computes_the_same_rewards(agent):
   acme = pytest.importorskip('acme', reason='needs the full environment')
   from acme.utils import loggers
 
-  agent = agent_rewarded(reward_observation=observation)
-  variables = fakes.variables_of(agent)
-  sink = EpisodeRecorder()
+  variables, sink = fakes.variables_of(agent), EpisodeRecorder()
   loop = acme.EnvironmentLoop(
     fakes.MarkedEnvironment(1),
     acme_actor(agent, variables, sink),

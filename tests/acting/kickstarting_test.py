@@ -58,9 +58,3 @@ def test_the_behavior_also_proposes_without_flights():
       assert x.proposal == _proposed(x)
       own += int(x.action != x.proposal)
   assert own > 10
-
-
-def test_without_kickstarting_there_are_no_proposals():
-  scripted = behaviors.FromCallable(fakes.scripted)
-  for transitions in _play((scripted,)):
-    assert all(x.proposal == types.NO_ACTION for x in transitions)

@@ -22,12 +22,10 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
 # Agents, and combinations of behavior transfer and rewards.
 KINDS = (
   *('r2d2', 'ngu', 'bt'),
-  'bt:extra_action=False',
   'bt:flights=False',
-  'bt:flight_recurrent_state=hold',
-  'ngu:intrinsic_reward=rnd',
+  'bt:extra_action=False,flight_recurrent_state=hold',
   'ngu:intrinsic_reward=constant',
-  'ngu:reward_observation=next',
+  'ngu:intrinsic_reward=rnd,reward_observation=next',
 )
 
 
@@ -57,8 +55,14 @@ def assert_learned_from(batch, agent, variables, log):
   real = steps.valid > 0
 
   core = learner_assembly.make_learner_core(agent)
-  state = core.init(jax.random.key(0), variables[1].agent)._replace(
-    target_params=variables[0].agent, intrinsic_params=variables[1].intrinsic
+  state = jax.tree.map(
+    lambda x: np.zeros(x.shape, x.dtype),
+    learner_assembly.state_shapes(agent, workdir=''),
+  )._replace(
+    params=variables[1].agent,
+    target_params=variables[0].agent,
+    intrinsic_params=variables[1].intrinsic,
+    key=jax.random.key(0),
   )
   drawn = jax.tree.map(lambda x: x[:, columns], batch[:-1])
   drawn = types.SequenceBatch(

@@ -16,9 +16,7 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
 
 KINDS = (
   'r2d2',
-  'ngu',
   'ngu:reward_observation=next',
-  'bt',
   'bt:flight_priorities=learned',
   *(f'bt:flight_law={law}' for law in flight_laws.BY_NAME if law != 'zeta'),
 )
@@ -95,7 +93,7 @@ def test_a_restored_actor_continues(agents, kind, turns):
 
 
 def test_a_state_does_not_change_afterwards(agents):
-  agent, variables = agents('ngu')
+  agent, variables = agents('ngu:reward_observation=next')
   player = Player(agent, variables[0], seed=0)
   player.play(5)
   state = player.actor.state()

@@ -23,7 +23,7 @@ from tests.acting import new_sequences
 from tests.agents import fakes
 from tests.launch import scripts
 
-KINDS = ('r2d2', 'ngu', 'bt')
+pytestmark = pytest.mark.usefixtures('shared_functions')
 
 
 def make_builder(kind):
@@ -44,7 +44,6 @@ class Run:
   """An actor, a learner and a replay server in this process."""
 
   def __init__(self, kind):
-    self.kind = kind
     builder = make_builder(kind)
     environment = fakes.MarkedEnvironment()
     self.server = reverb.Server(
@@ -74,22 +73,18 @@ class Run:
     )
 
   def play(self, episodes):
-    for _ in self.each_batch(episodes):
-      self.learner.step()
-
-  def each_batch(self, episodes):
-    """Plays episodes and yields whenever a batch is ready."""
     for _ in range(episodes):
       self.loop.run_episode()
       while self.dataset.ready(0.05):
-        yield
+        self.learner.step()
 
   def close(self):
     self.dataset.stop()
     self.server.stop()
 
 
-@pytest.fixture(name='run', scope='module', params=KINDS)
+# BT's builder contains R2D2's.
+@pytest.fixture(name='run', params=['ngu', 'bt'])
 def make_run(request):
   run = Run(request.param)
   yield run
@@ -179,7 +174,7 @@ if __name__ == '__main__':
     network_factory=make_networks,
     builder=builder,
     policy_network=lambda networks: builder.make_policy(0.3),
-    num_actors=2,
+    num_actors=1,
     evaluator_factories=[distributed_layout.default_evaluator_factory(
       make_environment, make_networks,
       lambda networks: builder.make_policy(evaluation=True))],

@@ -7,11 +7,12 @@ import jax
 import numpy as np
 from dm_env import specs
 
-from bt_acme import assembly, behaviors, learner_assembly
+from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.replay import blocks
+from tests import sharing
 from tests.core import toys
 
 ACTIONS, SIDE, STACKED = 3, 5, 2
@@ -137,11 +138,8 @@ def make_samples(number, batch_size=4):
 
 
 def variables_of(agent, seed=0):
-  """Returns the initial parameters of a learner as NumPy arrays."""
-  learner = learner_assembly.make_learner_core(agent)
-  state = learner.init(jax.random.key(seed))
-  params = (state.params, state.intrinsic_params)
-  return assembly.Variables(*jax.tree.map(np.array, params))
+  """Returns random parameters as NumPy arrays."""
+  return sharing.random_params(agent.variable_shapes, seed)
 
 
 def export_behavior(folder, *, seed=3, env=None, **intrinsic):

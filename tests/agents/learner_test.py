@@ -23,9 +23,9 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
 B = 4
 
 
-def make_agent(kind, **settings):
-  """Returns an agent with other learner settings."""
-  return fakes.changed(fakes.make_agent(kind), learner=settings)
+def make_agent():
+  learner = {'target_update_period': 2, 'publish_period': 2}
+  return fakes.changed(fakes.make_agent('r2d2'), learner=learner)
 
 
 def make_learner(agent, samples, **kwargs):
@@ -41,7 +41,7 @@ def test_a_batch_is_requested_before_the_previous_step_finishes():
       finished.append(len(logger.data))
       yield sample
 
-  learner = make_learner(make_agent('r2d2'), samples(), logger=logger)
+  learner = make_learner(make_agent(), samples(), logger=logger)
   for number in range(5):
     learner.step()
     assert len(logger.data) == number  # At most one step is unfinished.
@@ -54,9 +54,7 @@ def test_metrics_of_sampling_and_target_updates():
   logger = loggers.InMemoryLogger()
   samples = fakes.make_samples(5)
   samples[3] = samples[3]._replace(keys=np.array([1, 7, 8, 8], np.uint64))
-  learner = make_learner(
-    make_agent('r2d2', target_update_period=2), iter(samples), logger=logger
-  )
+  learner = make_learner(make_agent(), iter(samples), logger=logger)
   for _ in samples:
     learner.step()
   learner.flush()
@@ -69,7 +67,7 @@ def test_metrics_of_sampling_and_target_updates():
 
 
 def test_the_largest_priority_follows_recent_priorities():
-  learner = make_learner(make_agent('r2d2'), iter(fakes.make_samples(4)))
+  learner = make_learner(make_agent(), iter(fakes.make_samples(4)))
   assert learner.largest_priority() == 1
   state = learner.save()
   state['values']['max_priority'] = 1000.0
@@ -85,7 +83,7 @@ def test_the_largest_priority_follows_recent_priorities():
 def test_parameters_are_those_of_the_step_that_published_them():
   """The next step has already started when the parameters are read."""
   samples = fakes.make_samples(5)
-  learner = make_learner(make_agent('r2d2', publish_period=2), iter(samples))
+  learner = make_learner(make_agent(), iter(samples))
   initial, states, published = learner.variables, [], []
   before = jax.tree.map(np.copy, initial)
   for _ in samples:
@@ -104,16 +102,19 @@ def test_parameters_are_those_of_the_step_that_published_them():
 
 
 def test_initial_parameters_are_used():
-  agent = make_agent('r2d2')
+  agent = make_agent()
   params = fakes.variables_of(agent, 5).agent
   learner = make_learner(agent, iter(()), initial_params=params)
   chex.assert_trees_all_equal(learner.variables.agent, params)
+  # R2D2 has no networks of an intrinsic reward.
+  arrays = learner.save()['arrays']
+  assert arrays.intrinsic_params == {} and arrays.intrinsic_opt_state == ()
 
 
 def test_a_diverged_learner_raises_an_error_and_is_not_saved():
   (sample,) = fakes.make_samples(1)
   sample.batch.reward.fill(np.nan)
-  learner = make_learner(make_agent('r2d2'), iter([sample] * 2))
+  learner = make_learner(make_agent(), iter([sample] * 2))
   learner.step()
   for call in (learner.save, learner.step):
     with pytest.raises(ValueError, match='the learner has diverged. Lower'):
@@ -128,9 +129,9 @@ def finish(learner, num_steps):
   return learner.save()['arrays'], learner.largest_priority()
 
 
-@pytest.mark.parametrize('kind', ['r2d2', 'ngu'])
-def test_a_restored_learner_continues_as_if_uninterrupted(kind):
-  agent, samples = make_agent(kind), iter(fakes.make_samples(5))
+# tests/learner_test.py restores NGU.
+def test_a_restored_learner_continues_as_if_uninterrupted():
+  agent, samples = make_agent(), iter(fakes.make_samples(5))
   learner = make_learner(agent, samples)
   for _ in range(2):
     learner.step()
@@ -174,7 +175,7 @@ class Spoiling(sampler_lib.SequenceSampler):
 
 
 def test_a_batch_is_released_when_no_device_reads_it_any_more():
-  agent, samples = make_agent('r2d2'), fakes.make_samples(4)
+  agent, samples = make_agent(), fakes.make_samples(4)
   sampler = Spoiling(samples)
   learner = make_learner(agent, sampler)
   for number in range(len(samples)):
@@ -203,7 +204,7 @@ def statistics_of(first, num):
 def test_statistics_are_restored_in_groups_of_another_size(
   before, after, old_format
 ):
-  agent = make_agent('ngu')
+  agent = fakes.make_agent('ngu')
   learner = make_learner(agent, iter(()))
   for first in range(0, 8, before):
     learner.statistics.put(first, statistics_of(first, before))
@@ -234,7 +235,8 @@ def train_on_devices():
   """Restores a learner; must run in a process with four devices."""
   with pytest.MonkeyPatch.context() as monkeypatch:
     sharing.share_compiled_functions(monkeypatch)
-    agent, samples = make_agent('ngu', num_devices=0), fakes.make_samples(4)
+    agent = fakes.changed(make_agent(), learner={'num_devices': 0})
+    samples = fakes.make_samples(4)
     expected, _ = finish(make_learner(agent, iter(samples)), 4)
     learner = make_learner(agent, iter(samples))
     for _ in range(2):

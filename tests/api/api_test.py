@@ -113,7 +113,8 @@ def test_the_seed_determines_the_run(r2d2):
 
 def test_resume(r2d2):
   run = bt_acme.train(ENVIRONMENT, **{**TINY, 'max_actor_steps': 198})
-  assert run.resume().actor_steps == 200  # The last vector step overshoots.
+  # The last vector step overshoots.
+  assert 198 < run.resume().actor_steps < 202
   assert bt_acme.load_run(run.workdir).resume().max_actor_steps == 198
   with pytest.raises(ValueError, match="max_actor_steps='300' must be an int"):
     run.resume('300')
@@ -149,9 +150,11 @@ def test_callbacks(r2d2):
     return values['actor_steps'] >= 100
 
   run = bt_acme.train(ENVIRONMENT, **TINY, callbacks=[stop, seen.append])
-  assert run.actor_steps == 100 and seen[-1]['actor_steps'] == 100
-  assert len(seen) == 2 * 26 and 'learner_steps' in seen[0]
-  assert '100 of 400, stopped' in repr(run)
+  assert seen[::2] == seen[1::2] and 'learner_steps' in seen[0]
+  steps = [values['actor_steps'] for values in seen[::2]]
+  assert steps[0] == 0 and set(np.diff(steps)) <= {1, 2, 3, 4}
+  assert steps[-2] < 100 <= steps[-1] == run.actor_steps
+  assert f'{run.actor_steps} of 400, stopped' in repr(run)
   assert run.exit_code == interrupts.STOPPED
   assert not (run.workdir / 'completed.json').exists()
   with pytest.raises(ValueError, match='contains 3, which is not callable'):

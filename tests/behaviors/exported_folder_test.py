@@ -16,6 +16,8 @@ from bt_acme.behaviors import exported_folder
 from tests import untrusted_test as hostile
 from tests.agents import fakes
 
+pytestmark = pytest.mark.usefixtures('shared_functions')
+
 _MB = 1 << 20
 
 

@@ -1,6 +1,5 @@
 """Tests recordings of episodes."""
 
-import jax
 import numpy as np
 import pytest
 
@@ -9,22 +8,29 @@ from bt_acme import config as config_lib
 from bt_acme.config import names
 from bt_acme.core import types
 from bt_acme.evaluation import Evaluator, recorder
+from tests.agents import fakes
 
 _NAME = 'MiniGrid-Empty-5x5-v0'
 
 
-def _make(transferred, **settings):
-  """Returns an agent and its parameters."""
-  flights = {'min_flight_probability': 0.3, 'max_flight_probability': 0.4}
-  sizes = dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 8)
-  config = names.build(config_lib.BTConfig, {**sizes, **flights, **settings})
-  agent = assembly.Agent(config, assembly.spec_by_name(_NAME), transferred)
-  return agent, assembly.Variables(agent.network.init(jax.random.key(0)), {})
+def _always(action):
+  return behaviors.FromCallable(lambda seed: lambda *_: action)
 
 
 @pytest.fixture(name='made', scope='module')
 def make_agent():
-  return _make((behaviors.ActionRepeat(),))
+  """Returns an agent with three behaviors, and its parameters."""
+  settings = {
+    **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 8),
+    **{'min_flight_probability': 0.3, 'max_flight_probability': 0.4},
+    'behavior_roles': 'fly,both,choose',
+  }
+  agent = assembly.Agent(
+    names.build(config_lib.BTConfig, settings),
+    assembly.spec_by_name(_NAME),
+    tuple(map(_always, range(3))),
+  )
+  return agent, fakes.variables_of(agent)
 
 
 def test_replaying_a_recording(made):
@@ -61,13 +67,8 @@ def test_flights_are_disabled_by_default(made):
     assert types.FLIGHT not in recording.sources
 
 
-def test_the_behavior_in_control_selected_the_action():
-  def always(action):
-    return behaviors.FromCallable(lambda seed: lambda *_: action)
-
-  agent, variables = _make(
-    tuple(map(always, range(3))), behavior_roles='fly,both,choose'
-  )
+def test_the_behavior_in_control_selected_the_action(made):
+  agent, variables = made
   evaluator = Evaluator(agent, episodes=2, seed=5, epsilon=0.8, flights=True)
   seen = set()
 

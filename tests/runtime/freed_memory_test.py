@@ -74,6 +74,7 @@ def stop_at_the_second_call(values):
 freed_memory.share_one_arena = record
 bt_acme.train(
   'Chain-5', preset='minigrid', max_actor_steps=40_000, progress='off',
+  torso_size=8, lstm_size=8, head_size=8, batch_size=4,
   callbacks=[stop_at_the_second_call])
 assert has_started == [False]
 assert has_grown[0] and not has_grown[1]

@@ -132,7 +132,7 @@ def checkpoint(workdir, number):
 
 
 @pytest.fixture(name='resumed', scope='module')
-def resume(tmp_path_factory):
+def resume(tmp_path_factory, shared_functions):
   """Resumes the run until its budget is used up; returns the workdir."""
   workdir = tmp_path_factory.mktemp('nodes') / 'run'
   shutil.copytree(_OLD_RUN, workdir)

@@ -134,6 +134,7 @@ def copy_old_run(tmp_path, monkeypatch):
   return folder
 
 
+@pytest.mark.usefixtures('shared_functions')
 def test_a_run_of_an_earlier_version_resumes(old_run):
   before = sorted(old_run.rglob('*'))
   run = bt_acme.load_run(old_run)

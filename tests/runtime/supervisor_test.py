@@ -21,7 +21,7 @@ def test_program_ends_well_with_its_main_node(tmp_path, launch_type):
     assert f'counter at localhost:{run.port}' in output + errors
     # The node that would never end was asked to stop, and cleaned up.
     assert (tmp_path / 'idle-stopped').exists()
-    assert 'Traceback' not in errors
+    assert 'Traceback' not in errors and 'did not stop' not in errors
   if launch_type == 'local_mt':
     assert 'Waiting for workers' not in output  # Launchpad's countdown.
     return
@@ -48,32 +48,31 @@ def test_failing_node_ends_program_with_its_traceback(tmp_path):
     assert 'Traceback' in report and 'in fail' in report
 
 
-@pytest.mark.parametrize(
-  'launch_type, signum',
-  [('local_mp', signal.SIGTERM), ('local_mt', signal.SIGINT)],
-)
-def test_interrupt_stops_cleanly(tmp_path, launch_type, signum):
-  with programs.Run(tmp_path, launch_type, ['idle']) as run:
+def test_interrupt_stops_threads(tmp_path):
+  with programs.Run(tmp_path, 'local_mt', ['idle']) as run:
     run.wait_for('idle', 'coordinator')
     start = time.monotonic()
-    run.process.send_signal(signum)
+    run.process.send_signal(signal.SIGINT)
     code, _, errors = run.end(15)
-    assert code == 128 + signum, errors
+    assert code == 130, errors
     assert (tmp_path / 'idle-stopped').exists()
     # Far below the shutdown timeout: no node had to be killed.
     assert time.monotonic() - start < 8
     assert 'Traceback' not in errors
 
 
-def test_node_that_does_not_stop_is_killed(tmp_path):
+def test_interrupt_stops_processes_and_kills_a_node_that_does_not(tmp_path):
+  nodes = ['idle', 'stubborn']
   with programs.Run(
-    tmp_path, 'local_mp', ['stubborn'], grace='1', checked='checked'
+    tmp_path, 'local_mp', nodes, grace='3', checked='checked'
   ) as run:
-    run.wait_for('stubborn', 'coordinator')
-    run.process.send_signal(signal.SIGINT)
+    run.wait_for(*nodes, 'coordinator')
+    run.process.send_signal(signal.SIGTERM)
     code, _, errors = run.end(15)
-    assert code == 130
-    assert 'did not stop' in errors
+    assert code == 143, errors
+    assert (tmp_path / 'idle-stopped').exists()
+    assert 'worker/1 did not stop' in errors
+    assert 'Traceback' not in errors
 
 
 def test_second_interrupt_ends_the_process_of_threads_at_once(tmp_path):

@@ -90,10 +90,10 @@ def test_dqn_on_minigrid(extra_action):
   assert builder.agent_spec.actions.num_values == num_actions + extra_action
 
 
-def test_r2d2_on_atari_marks_sequences():
+def test_sequences_of_r2d2_are_marked():
   environment = Executed(
     wrappers.ObservationActionRewardWrapper(
-      environments.make('breakout', seed=0)
+      environments.make('MiniGrid-Empty-5x5-v0', seed=0)
     )
   )
   make_networks = agents.scale_images(peers.r2d2_networks)

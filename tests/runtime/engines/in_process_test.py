@@ -27,7 +27,7 @@ from tests.launch import scripts
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
 ENV = 'Chain-5'
-STEPS = 300
+STEPS, SHORT = 300, 120
 
 
 class Display:
@@ -61,7 +61,8 @@ def make_agent(kind='ngu', folder=None, env=ENV, initial_priority='actor'):
   )
   if env == 'fake':
     return fakes.make_agent(kind, folder, replay=replay)
-  config = fakes.make_config(config_lib.NGUConfig, replay=replay)
+  config_class = {'ngu': config_lib.NGUConfig, 'r2d2': config_lib.R2D2Config}
+  config = fakes.make_config(config_class[kind], replay=replay)
   return assembly.Agent(config, assembly.spec_by_name(env))
 
 
@@ -106,7 +107,8 @@ def start(folder, agent, actions=(), callbacks=(), **changes):
 @pytest.fixture(name='whole', scope='module')
 def run_whole(agent, tmp_path_factory, shared_functions):
   folder = tmp_path_factory.mktemp('whole') / 'run'
-  code, display = start(folder, agent)
+  snapshots = f'1,{SHORT},{STEPS}'
+  code, display = start(folder, agent, snapshot_steps=snapshots)
   assert code == 0
   return folder, display
 
@@ -144,9 +146,12 @@ def test_the_files_of_a_run(whole, agent):
   folder, display = whole
   result = learned_policy.read(configuration(folder), agent)
   assert STEPS <= result.actor_steps < STEPS + 2
+  # There is one set of statistics, with every step.
+  assert result.statistics.error_count == result.actor_steps
   assert {path.name for path in folder.iterdir()} == {
     *('config.json', 'completed.json', 'logs', 'checkpoints', 'behavior'),
-    'provenance.json',
+    *('provenance.json', 'behavior-1', f'behavior-{SHORT}'),
+    f'behavior-{STEPS}',
   }
   assert [path.name for path in (folder / 'checkpoints').iterdir()] == [
     'checkpoint-1'
@@ -154,7 +159,9 @@ def test_the_files_of_a_run(whole, agent):
   assert json.loads((folder / 'config.json').read_text())['engine'] == (
     'in_process'
   )
-  assert len(read(folder, 'actor')) > 3 and len(read(folder, 'learner')) > 1
+  episodes = read(folder, 'actor')
+  assert len(episodes) > 3 and len(read(folder, 'learner')) > 1
+  assert any(float(row['intrinsic_return']) > 0 for row in episodes)
   evaluations = read(folder, 'evaluator')
   steps = [int(row['actor_steps']) for row in evaluations]
   assert steps == [0, 0, 100, 100, 200, 200, *[result.actor_steps] * 2]
@@ -165,9 +172,7 @@ def test_the_files_of_a_run(whole, agent):
   behavior = behaviors.Exported(str(folder / 'behavior'))
   assert behavior.actor_steps == result.actor_steps
   # Two actors have the epsilons 0.4 ** (1 + 7 i / (2 - 1)).
-  epsilons = {
-    row['environment']: row['epsilon'] for row in read(folder, 'actor')
-  }
+  epsilons = {row['environment']: row['epsilon'] for row in episodes}
   assert float(epsilons['0']) == pytest.approx(0.4)
   assert float(epsilons['1']) == pytest.approx(0.4**8, rel=1e-5)
   # The display shows all steps, from the first one.
@@ -180,19 +185,21 @@ def test_the_files_of_a_run(whole, agent):
   } <= set(last)
 
 
-@pytest.mark.parametrize('steps', [1, 150, STEPS - 4])
 def test_ctrl_c_stops_a_run_and_the_same_command_resumes_it(
-  whole, agent, tmp_path, steps
+  whole, agent, tmp_path
 ):
+  folder, reached = tmp_path / 'run', 0
   before = signal.getsignal(signal.SIGINT)
-  code, _ = start(tmp_path / 'run', agent, {steps: interrupt})
-  assert code == 128 + signal.SIGINT
-  stopped = learned_policy.read(configuration(tmp_path / 'run'), agent)
-  assert steps <= stopped.actor_steps < steps + 2
-  assert signal.getsignal(signal.SIGINT) == before
-  code, display = start(tmp_path / 'run', agent)
-  assert code == 0 and display.shown[0]['actor_steps'] >= steps
-  assert_same(tmp_path / 'run', whole, agent)
+  for steps in (1, 150, STEPS - 4):
+    code, display = start(folder, agent, {steps: interrupt})
+    assert code == 128 + signal.SIGINT
+    assert display.shown[0]['actor_steps'] == reached
+    reached = learned_policy.read(configuration(folder), agent).actor_steps
+    assert steps <= reached < steps + 2
+    assert signal.getsignal(signal.SIGINT) == before
+  code, display = start(folder, agent)
+  assert code == 0 and display.shown[0]['actor_steps'] == reached
+  assert_same(folder, whole, agent)
 
 
 def test_the_environments_of_all_actors_are_stepped(whole, agent, tmp_path):
@@ -215,17 +222,27 @@ def test_a_second_ctrl_c_ends_a_run_at_once(agent, tmp_path):
 
 
 def test_a_run_that_was_killed_resumes_from_its_checkpoint(
-  whole, agent, tmp_path
+  whole, agent, tmp_path, caplog
 ):
   folder = tmp_path / 'run'
-  start(folder, agent, {90: interrupt})
+  snapshots = {'snapshot_steps': '50,120,200'}
+  start(folder, agent, {90: interrupt}, **snapshots)
   shutil.copytree(folder / 'checkpoints', tmp_path / 'kept')
-  start(folder, agent, {230: interrupt})
+  start(folder, agent, {150: interrupt}, **snapshots)
+  assert not (folder / 'behavior-200').exists()
+  files = [folder / f'behavior-{steps}' / 'params.npz' for steps in (50, 120)]
+  times = [path.stat().st_mtime_ns for path in files]
   # As if the run had been killed here, after its checkpoint at 90 steps.
   shutil.rmtree(folder / 'checkpoints')
   (tmp_path / 'kept').rename(folder / 'checkpoints')
-  start(folder, agent)
+  # The snapshot at 20 steps is requested too late.
+  start(folder, agent, snapshot_steps='20,50,120,200')
   assert_same(folder, whole, agent)
+  # The resumed run neither repeated nor lost a snapshot.
+  assert times == [path.stat().st_mtime_ns for path in files]
+  assert behaviors.Exported(str(folder / 'behavior-200')).actor_steps < 202
+  assert not (folder / 'behavior-20').exists()
+  assert 'already past 20 steps' in caplog.text
   # Rows of two sessions are left, and time only increases.
   rows = scripts.rows(folder, 'actor')
   seconds = [float(row['seconds']) for row in rows]
@@ -236,23 +253,40 @@ def test_a_run_that_was_killed_resumes_from_its_checkpoint(
 @pytest.mark.parametrize('lost', ['checkpoints', 'checkpoints/checkpoint-1'])
 def test_without_a_checkpoint_a_run_restarts(whole, agent, tmp_path, lost):
   folder = tmp_path / 'run'
-  start(folder, agent, {230: interrupt})
+  start(folder, agent, {60: interrupt})
   shutil.rmtree(folder / lost)
   start(folder, agent)
   assert_same(folder, whole, agent)
 
 
+def leaves_of(folder):
+  return jax.tree.leaves(behaviors.Exported(str(folder)).variables)
+
+
 def test_a_larger_budget(whole, agent, tmp_path, monkeypatch):
   folder = tmp_path / 'run'
-  start(folder, agent, max_actor_steps=120)
+  start(folder, agent, max_actor_steps=SHORT)
+  # Snapshots of a longer run equal the exports of shorter runs.
+  for steps, same in (
+    (SHORT, folder / 'behavior'),
+    (STEPS, whole[0] / 'behavior'),
+  ):
+    snapshot = whole[0] / f'behavior-{steps}'
+    taken = behaviors.Exported(str(snapshot)).actor_steps
+    assert steps <= taken < steps + 2
+    assert taken == behaviors.Exported(str(same)).actor_steps
+    jax.tree.map(
+      np.testing.assert_array_equal, leaves_of(snapshot), leaves_of(same)
+    )
+  assert behaviors.Exported(str(whole[0] / 'behavior-1')).actor_steps <= 2
   # As if the run had been killed just before its completion was recorded: it
   # resumes at its end without learning any more.
   (folder / 'completed.json').unlink()
   with monkeypatch.context() as patch:
     patch.setattr(in_process_learner.InProcessLearner, 'advance', pytest.fail)
-    assert start(folder, agent, max_actor_steps=120)[0] == 0
+    assert start(folder, agent, max_actor_steps=SHORT)[0] == 0
   code, display = start(folder, agent)
-  assert code == 0 and display.shown[0]['actor_steps'] >= 120
+  assert code == 0 and display.shown[0]['actor_steps'] >= SHORT
   # The shorter run had an evaluation at its end.
   assert len(read(folder, 'evaluator')) == len(read(whole[0], 'evaluator')) + 2
   assert_same_policy(folder, whole[0], agent)
@@ -269,60 +303,6 @@ def test_a_completed_run_takes_no_steps(whole, agent):
   }
 
 
-def leaves_of(folder):
-  return jax.tree.leaves(behaviors.Exported(str(folder)).variables)
-
-
-def test_snapshots_equal_the_exports_of_shorter_runs(whole, agent, tmp_path):
-  folder = tmp_path / 'run'
-  settings = {'snapshot_steps': f'1,120,{STEPS}', 'num_evaluators': 0}
-  start(folder, agent, **settings)
-  start(tmp_path / 'short', agent, max_actor_steps=120, num_evaluators=0)
-  for steps, same in (
-    (120, tmp_path / 'short' / 'behavior'),
-    (STEPS, whole[0] / 'behavior'),
-  ):
-    snapshot = folder / f'behavior-{steps}'
-    taken = behaviors.Exported(str(snapshot)).actor_steps
-    assert steps <= taken < steps + 2
-    assert taken == behaviors.Exported(str(same)).actor_steps
-    jax.tree.map(
-      np.testing.assert_array_equal, leaves_of(snapshot), leaves_of(same)
-    )
-  assert behaviors.Exported(str(folder / 'behavior-1')).actor_steps <= 2
-
-
-def test_a_resumed_run_neither_repeats_nor_loses_a_snapshot(
-  agent, tmp_path, caplog
-):
-  folder = tmp_path / 'run'
-  settings = {'snapshot_steps': '50,120,200', 'num_evaluators': 0}
-  start(folder, agent, {90: interrupt}, **settings)
-  shutil.copytree(folder / 'checkpoints', tmp_path / 'kept')
-  start(folder, agent, {150: interrupt}, **settings)
-  assert not (folder / 'behavior-200').exists()
-  times = {
-    steps: (folder / f'behavior-{steps}' / 'params.npz').stat().st_mtime_ns
-    for steps in (50, 120)
-  }
-  # As if the run had been killed here, after its checkpoint at 90 steps.
-  shutil.rmtree(folder / 'checkpoints')
-  (tmp_path / 'kept').rename(folder / 'checkpoints')
-  # The snapshot at 20 steps is requested too late.
-  start(folder, agent, **{**settings, 'snapshot_steps': '20,50,120,200'})
-  for steps, before in times.items():
-    path = folder / f'behavior-{steps}' / 'params.npz'
-    assert path.stat().st_mtime_ns == before
-  assert behaviors.Exported(str(folder / 'behavior-200')).actor_steps < 202
-  assert not (folder / 'behavior-20').exists()
-  assert 'already past 20 steps' in caplog.text
-
-
-def test_a_run_without_evaluators_has_no_evaluations(agent, tmp_path):
-  start(tmp_path / 'run', agent, num_evaluators=0)
-  assert not (tmp_path / 'run' / 'logs' / 'evaluator').exists()
-
-
 def test_a_run_saves_checkpoints_periodically(agent, tmp_path):
   folder = tmp_path / 'run'
   seen = []
@@ -330,9 +310,11 @@ def test_a_run_saves_checkpoints_periodically(agent, tmp_path):
   def look():
     seen.append(checkpoints.newest_replay(str(folder / 'checkpoints')))
 
-  settings = {'max_actor_steps': 60, 'num_evaluators': 0}
-  start(folder, agent, {50: look}, checkpoint_period=1e-6, **settings)
+  settings = {'max_actor_steps': 40, 'num_evaluators': 0}
+  start(folder, agent, {20: look}, checkpoint_period=1e-6, **settings)
   assert seen != [None]
+  # Without evaluators, there are no evaluations.
+  assert not (folder / 'logs' / 'evaluator').exists()
 
 
 def test_a_refused_run_writes_nothing(whole, agent, tmp_path):
@@ -387,7 +369,6 @@ def read_all(folder, agent):
   'kind, initial_priority',
   [
     ('r2d2', 'largest'),
-    ('ngu', 'actor'),
     ('ngu:reward_observation=next', 'actor'),
     ('bt:flight_priorities=learned,kickstarting=0.5', 'actor'),
   ],
@@ -415,24 +396,20 @@ def test_a_run_that_is_stopped_ends_like_a_run_that_is_not(
   for row in learner:
     assert all(np.isfinite(float(value)) for value in row.values())
     assert 0 <= float(row['first_visit_share']) <= 1
-  if kind == 'ngu':
-    # There is one set of statistics, with every step.
-    assert policy.statistics.error_count == policy.actor_steps
-    assert any(float(row['intrinsic_return']) > 0 for row in episodes)
-  elif not kind.startswith('ngu'):
+  if not kind.startswith('ngu'):
     assert policy.statistics is None and not policy.variables.intrinsic
 
 
 def test_minigrid_resumes(tmp_path):
   name = 'MiniGrid-Dynamic-Obstacles-5x5-v0'
-  agent = make_agent(env=name)
-  settings = {'env': name, 'num_evaluators': 0}
+  agent = make_agent('r2d2', env=name)
+  settings = {'env': name, 'num_evaluators': 0, 'max_actor_steps': 120}
   start(tmp_path / 'whole', agent, **settings)
-  start(tmp_path / 'run', agent, {179: interrupt}, **settings)
+  start(tmp_path / 'run', agent, {59: interrupt}, **settings)
   start(tmp_path / 'run', agent, **settings)
   assert_same_policy(tmp_path / 'run', tmp_path / 'whole', agent)
   assert read(tmp_path / 'run', 'actor') == read(tmp_path / 'whole', 'actor')
-  assert len(read(tmp_path / 'run', 'learner')) > 3
+  assert len(read(tmp_path / 'run', 'learner')) > 1
 
 
 class Stateless(fakes.MarkedEnvironment):
@@ -454,7 +431,7 @@ def test_new_episodes_start_where_the_old_ones_cannot_be_saved(
     )
 
   monkeypatch.setattr(environments, 'make_vector', make_vector)
-  agent = make_agent('r2d2', env='fake')
+  agent = make_agent('r2d2', env='fake', initial_priority='largest')
   folder = tmp_path / 'run'
   start(folder, agent, {100: interrupt}, **FAKE)
   assert 'Stateless cannot be saved' in caplog.text
@@ -480,7 +457,7 @@ def test_the_learner_compiles_once(tmp_path, monkeypatch):
 
   learner_lib._compiled.cache_clear()  # Of earlier tests.
   monkeypatch.setattr(data_parallel, 'jit_step', keep)
-  agent = make_agent('r2d2', env='fake')
+  agent = make_agent('r2d2', env='fake', initial_priority='largest')
   for seed in (0, 1):
     start(tmp_path / str(seed), agent, **{**FAKE, 'seed': seed})
   (step,) = steps
