@@ -23,6 +23,7 @@ from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 from bt_acme.runtime import heartbeats
 from tests import python
+from tests.launch import scripts
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -204,10 +205,10 @@ def test_the_resource_used_most_limits_the_plan():
   assert scale.plan(cluster, used)[2:5] == ['CPU cores', '20,000', '56']
 
 
-def test_plans_of_all_clusters():
-  result = run_module('benchmarks.scale', '--cpu_machines=64')
-  assert result.returncode == 0, result.stderr
-  table = result.stdout.splitlines()
+def test_plans_of_all_clusters(command_line, capsys):
+  command_line('--cpu_machines=64')
+  scale.main()
+  table = capsys.readouterr().out.splitlines()
   assert len(table) == 5 and '64 CPU machines' in table[-1]
 
 
@@ -316,14 +317,23 @@ flags.run_main(compiled.main, compiled.Settings)
 """
 
 
-def test_table_of_compiled_functions():
-  arguments = (
+@pytest.fixture(name='compile_functions', scope='module')
+def make_compile_functions(tmp_path_factory):
+  """Returns a function that runs the program with all imports done."""
+  server = scripts.Server('from benchmarks import compiled, target_devices\n')
+  path = tmp_path_factory.mktemp('compiled') / 'program.py'
+  path.write_text(COMPILED)
+  yield functools.partial(server.run_file, path)
+  server.close()
+
+
+def test_table_of_compiled_functions(compile_functions):
+  code, output, errors = compile_functions(
     *('--target=v5e', '--target=h200', '--preset=minigrid'),
     *('--batch_size=7', '--num_devices=1'),
   )
-  result = python.run('-c', COMPILED, *arguments, cwd=ROOT)
-  assert result.returncode == 0, result.stderr
-  rows = result.stdout.splitlines()[-2:]
+  assert code == 0, errors
+  rows = output.splitlines()[-2:]
   cells = [[x.strip() for x in row.strip('|').split('|')] for row in rows]
   preset = presets.get('minigrid', config_lib.R2D2Config)
   length = names.build(config_lib.R2D2Config, preset).replay.sequence_length
@@ -339,10 +349,10 @@ def test_table_of_compiled_functions():
   ]
 
 
-def test_an_invalid_setting_of_a_compiled_function():
-  result = run_module('benchmarks.compiled', '--batch_size=0')
-  assert result.returncode == 2
-  assert result.stderr == 'error: batch_size=0 must be positive.\n'
+def test_an_invalid_setting_of_a_compiled_function(compile_functions):
+  code, _, errors = compile_functions('--batch_size=0')
+  assert code == 2
+  assert errors == 'error: batch_size=0 must be positive.\n'
 
 
 def test_kernel_times_of_a_profile():
@@ -362,12 +372,15 @@ def test_kernel_times_of_a_profile():
   assert gpu_check.kernel_times(names[1:] + events[2:3]) == {'dot': 2}
 
 
-def test_check_without_a_gpu_says_what_is_missing(tmp_path):
+def test_check_without_a_gpu_says_what_is_missing(
+  command_line, tmp_path, monkeypatch, capsys
+):
   report = tmp_path / 'report.md'
-  result = run_module('benchmarks.gpu_check', f'--output={report}')
-  assert result.returncode == 2
-  assert "error: platform='gpu'" in result.stderr
-  assert 'cuda12' in result.stderr and 'Traceback' not in result.stderr
+  monkeypatch.setattr(harness, 'round_seconds', harness.round_seconds)
+  command_line(f'--output={report}')
+  assert gpu_check.main() == 2
+  errors = capsys.readouterr().err
+  assert "error: platform='gpu'" in errors and 'cuda12' in errors
   assert not report.exists()
 
 

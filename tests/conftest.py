@@ -102,7 +102,7 @@ def restore_signals():
 
 _STATM = pathlib.Path('/proc/self/statm')
 _MEMORY_STEP = 400_000_000  # Bytes.
-_memory_bound = 2 * _MEMORY_STEP
+_memory_bound = 3 * _MEMORY_STEP
 
 
 def _resident_bytes():
@@ -129,8 +129,8 @@ def _bound_memory():
 
 @pytest.fixture(autouse=True)
 def bound_memory():
-  """Bounds the memory after each test, and whenever a test calls the result."""
-  yield _bound_memory
+  """Bounds the memory after each test."""
+  yield
   _bound_memory()
 
 

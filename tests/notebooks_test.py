@@ -81,44 +81,52 @@ def test_it_opens_in_colab_and_installs(name):
   assert any('git+https' in cell.source for cell in cells[:4])
 
 
-@pytest.fixture(name='execute', scope='module')
-def make_execute(tmp_path_factory):
+# Makes runs small, like those of the documentation.
+_SMALL = """
+import pytest
+from tests import small_examples
+
+small_examples.make_runs_small(pytest.MonkeyPatch())
+"""
+
+
+def _execute(name, make_folder):
   """Executes a notebook in an empty directory and returns its outputs."""
-
-  def execute(name):
-    source = NOTEBOOKS[name].read_text()
-    # Just enough steps for the learner to start.
-    source = re.sub(r'\b[14]0_000\b', '4_000', source)
-    source = source.replace('5_000', '500')
-    source = source.replace('max_frames=2_000', 'max_frames=400')
-    source = source.replace('range(3)', 'range(2)')
-    notebook = jupytext.reads(source, fmt='py:percent')
-    folder = tmp_path_factory.mktemp(name)
-    (folder / 'logs').symlink_to(ROOT / 'notebooks' / 'logs')
-    client = nbclient.NotebookClient(
-      notebook,
-      # Sockets in files, because the kernel of another test could occupy a port
-      # before this one binds it.
-      config=traitlets.config.Config(
-        KernelManager={
-          'transport': 'ipc',
-          'ip': str(tmp_path_factory.mktemp('kernel') / 'ipc'),
-        }
-      ),
-      timeout=300,
-      startup_timeout=300,  # The first start in a new environment is slow.
-      kernel_name='python3',
-      resources={'metadata': {'path': str(folder)}},
-    )
-    client.execute(env={**os.environ, **_FAST, 'PYTHONPATH': str(ROOT)})
-    return [
-      output
-      for cell in notebook.cells
-      if cell.cell_type == 'code'
-      for output in cell.outputs
-    ]
-
-  return execute
+  source = NOTEBOOKS[name].read_text()
+  # Just enough steps for the learner to start.
+  source = re.sub(r'\b[14]0_000\b', '2_000', source)
+  source = source.replace('5_000', '500')
+  # Two episodes, and smaller batches than DQN has by default.
+  source = source.replace('max_frames=2_000', 'max_frames=400')
+  source = source.replace('DQNConfig(', 'DQNConfig(batch_size=16, ')
+  source = source.replace('range(3)', 'range(2)')
+  notebook = jupytext.reads(source, fmt='py:percent')
+  if 'max_actor_steps' in source:
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(_SMALL))
+  folder = make_folder(name)
+  (folder / 'logs').symlink_to(ROOT / 'notebooks' / 'logs')
+  client = nbclient.NotebookClient(
+    notebook,
+    # Sockets in files, because the kernel of another test could occupy a port
+    # before this one binds it.
+    config=traitlets.config.Config(
+      KernelManager={
+        'transport': 'ipc',
+        'ip': str(make_folder('kernel') / 'ipc'),
+      }
+    ),
+    timeout=300,
+    startup_timeout=300,  # The first start in a new environment is slow.
+    kernel_name='python3',
+    resources={'metadata': {'path': str(folder)}},
+  )
+  client.execute(env={**os.environ, **_FAST, 'PYTHONPATH': str(ROOT)})
+  return [
+    output
+    for cell in notebook.cells
+    if cell.cell_type == 'code'
+    for output in cell.outputs
+  ]
 
 
 def _data(outputs, kind):
@@ -144,15 +152,15 @@ _EXPECTED = {
 
 
 @pytest.mark.parametrize('name', HERE)
-def test_it_runs(name, execute):
-  outputs = execute(name)
+def test_it_runs(name, tmp_path_factory):
+  outputs = _execute(name, tmp_path_factory.mktemp)
   figures, videos = _EXPECTED[name]
   assert len(_data(outputs, 'image/png')) == figures
   assert sum('<video' in text for text in _data(outputs, 'text/html')) == videos
   printed = _printed(outputs)
   assert 'Warning' not in printed
   if name == 'quickstart':
-    assert printed.count('50 episodes') == 2
+    assert printed.count('4 episodes') == 2
     assert f'Python        {sys.version_info.major}.' in printed
   if name == 'bring_your_own_agent':
     assert printed.count('episode_return') == 4, printed

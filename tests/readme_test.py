@@ -87,7 +87,7 @@ def _pages_with(language):
 
 @pytest.mark.parametrize('path', _pages_with('python'))
 @pytest.mark.usefixtures('shared_functions')
-def test_python_runs(path, tmp_path, monkeypatch, capsys, bound_memory):
+def test_python_runs(path, tmp_path, monkeypatch, capsys):
   small_examples.make_runs_small(monkeypatch)
   monkeypatch.chdir(tmp_path)
   # Acme's default loggers write into the home directory.
@@ -104,7 +104,6 @@ def test_python_runs(path, tmp_path, monkeypatch, capsys, bound_memory):
     # Blank lines, so that errors name lines of the page.
     program = compile('\n' * (block.line - 1) + code, str(path), 'exec')
     exec(program, namespace)
-    bound_memory()  # Each block makes agents of its own.
     if 'print(' in code:
       assert capsys.readouterr().out.strip()
 

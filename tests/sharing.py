@@ -6,6 +6,7 @@ of them for only a few agents, so this module creates the pure functions of each
 agent once. The functions have no state, so tests do not affect each other.
 """
 
+import dataclasses
 import functools
 
 import jax
@@ -25,15 +26,24 @@ def share_compiled_functions(monkeypatch):
   make = functools.partial(
     _make_learner_core, learner_assembly.make_learner_core
   )
-  monkeypatch.setattr(
-    learner_assembly, 'make_learner_core', functools.lru_cache(_SIZE)(make)
-  )
+  monkeypatch.setattr(learner_assembly, 'make_learner_core', _cached(make))
   for module, name in (
     (batched_core, 'BatchedCore'),
     (grouped_core, 'GroupedCore'),
   ):
     make = functools.partial(_make_core, getattr(module, name))
-    monkeypatch.setattr(module, name, functools.lru_cache(_SIZE)(make))
+    monkeypatch.setattr(module, name, _cached(make))
+
+
+def _cached(make):
+  """Calls `make` only once for agents that differ in the environment's name."""
+  cached = functools.lru_cache(_SIZE)(make)
+
+  def make_cached(agent, **settings):
+    unnamed = agent.spec._replace(name='')
+    return cached(dataclasses.replace(agent, spec=unnamed), **settings)
+
+  return make_cached
 
 
 def random_params(shapes, seed):

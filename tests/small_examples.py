@@ -21,6 +21,13 @@ def make_runs_small(monkeypatch):
   monkeypatch.setattr(
     presets, 'PRESETS', {**presets.PRESETS, 'minigrid': small}
   )
+  evaluate_few_episodes(monkeypatch)
+  # The environments that an example registers are forgotten again.
+  monkeypatch.setattr(registry, '_registered', dict(registry._registered))
+
+
+def evaluate_few_episodes(monkeypatch):
+  """Makes all evaluations tiny."""
   evaluate = evaluating.evaluate
 
   @functools.wraps(evaluate)
@@ -28,5 +35,3 @@ def make_runs_small(monkeypatch):
     return evaluate(*args, episodes=min(episodes, _EPISODES), **options)
 
   monkeypatch.setattr(evaluating, 'evaluate', evaluate_few)
-  # The environments that an example registers are forgotten again.
-  monkeypatch.setattr(registry, '_registered', dict(registry._registered))

@@ -15,7 +15,7 @@ from bt_acme import behaviors, environments
 from bt_acme.api import describing
 from bt_acme.launching import launch as launch_lib
 from bt_acme.runtime import interrupts
-from tests import python
+from tests import python, small
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 Box = gymnasium.spaces.Box
@@ -208,7 +208,8 @@ def test_a_transfer_run_is_exported_without_its_behaviors(bt, tmp_path):
   assert bt_acme.evaluate(exported, episodes=2).returns.shape == (2,)
 
 
-def test_a_bank_grows(bt, behavior, tmp_path):
+def test_a_bank_grows(bt, behavior, tmp_path, monkeypatch):
+  small.evaluate_few_episodes(monkeypatch)
   bank = bt_acme.Bank(tmp_path / 'new' / 'bank')
   assert bank.names() == [] == bank.behaviors()
   with pytest.raises(ValueError, match="bank='.*' contains no behaviors"):
@@ -246,16 +247,17 @@ def test_two_additions_to_a_bank_at_a_time(behavior, tmp_path, monkeypatch):
 
   def add_another(*args, **kwargs):
     monkeypatch.setattr(describing, 'describe', describe)
-    bank.add(behavior, 'two')
+    bank.add(behavior, 'two', episodes=0)
     return describe(*args, **kwargs)
 
   monkeypatch.setattr(describing, 'describe', add_another)
-  bank.add(behavior, 'one')
+  bank.add(behavior, 'one', episodes=0)
   assert bank.names() == ['one', 'two'] and len(bank.list()) == 2
   assert sorted(os.listdir(bank.folder)) == ['one', 'two']
 
 
 def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
+  small.evaluate_few_episodes(monkeypatch)
   names = [f'0{i}-minigrid-empty-5x5-v0-fixed-{i}' for i in range(3)]
   tasks = [f'{ENVIRONMENT}:fixed={i}' for i in range(3)]
   stops_at = [200]
@@ -329,7 +331,7 @@ def test_continual_learning_stops_after_an_interrupted_evaluation(
 def learn_first_task(behavior, tmp_path_factory):
   """Returns the directory of a bank that contains the first task."""
   bank = bt_acme.Bank(tmp_path_factory.mktemp('first') / 'bank')
-  bank.add(behavior, '01-minigrid-empty-5x5-v0-fixed-1')
+  bank.add(behavior, '01-minigrid-empty-5x5-v0-fixed-1', episodes=0)
   return bank.folder
 
 
@@ -450,8 +452,9 @@ def test_register_dm_env_environment():
 class _Lights(gymnasium.Env):
   """Rewards the action that the observation shows."""
 
-  observation_space = Box(0, 255, (5, 5, 1), np.uint8)
-  action_space = gymnasium.spaces.Discrete(2)
+  # The shapes of MiniGrid, so that nothing is compiled for them.
+  observation_space = Box(0, 255, (7, 7, 3), np.uint8)
+  action_space = gymnasium.spaces.Discrete(7)
 
   def reset(self, *, seed=None, options=None):
     super().reset(seed=seed)
@@ -464,7 +467,7 @@ class _Lights(gymnasium.Env):
     return self._observation(), reward, False, self._steps == 6, {}
 
   def _observation(self):
-    return np.full((5, 5, 1), 9 * self._lit, np.uint8)
+    return np.full((7, 7, 3), 9 * self._lit, np.uint8)
 
 
 def test_register_gymnasium_environment():

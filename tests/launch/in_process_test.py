@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import bt_acme
-from tests import python
 from tests.launch import scripts
 
 IN_PROCESS = '--lp_launch_type=in_process'
@@ -22,31 +21,42 @@ try:
 finally:
   print('loaded', *(set({_STACK}) & set(sys.modules)))
 """
-
-
 # Limits the size of files, in bytes.
 _LIMIT = 'import resource as r; r.setrlimit(r.RLIMIT_FSIZE, ({0}, {0}))\n'
 
 
-def _run(script, *arguments, largest_file=None):
-  """Runs a script; returns code, standard output and errors."""
-  limit = '' if largest_file is None else _LIMIT.format(largest_file)
-  done = python.run(
-    *('-c', limit + _RUN, scripts.path_of(script), *arguments),
-    env=scripts.ENVIRONMENT,
-  )
-  assert done.stdout.endswith('loaded\n'), done.stdout
-  return done.returncode, done.stdout[: -len('loaded\n')], done.stderr
+@pytest.fixture(name='run', scope='module')
+def make_run(tmp_path_factory):
+  """Returns a function that runs a script without the imports of the stack."""
+  server = scripts.Server(imports='')
+  path = tmp_path_factory.mktemp('program') / 'run.py'
+
+  def run(script, *arguments, largest_file=None):
+    limit = '' if largest_file is None else _LIMIT.format(largest_file)
+    path.write_text(limit + _RUN)
+    code, output, errors = server.run_file(
+      path, scripts.path_of(script), *arguments
+    )
+    assert output.endswith('loaded\n'), output
+    return code, output[: -len('loaded\n')], errors
+
+  yield run
+  server.close()
 
 
-def _train(script, workdir, *arguments):
-  return _run(
-    script, *scripts.TINY, IN_PROCESS, f'--workdir={workdir}', *arguments
-  )
+@pytest.fixture(name='train', scope='module')
+def make_train(run):
+  """Returns a function that runs a small run."""
+
+  def train(script, workdir, *arguments):
+    settings = (*scripts.TINY, IN_PROCESS, f'--workdir={workdir}')
+    return run(script, *settings, *arguments)
+
+  return train
 
 
-def test_a_full_disk_is_reported_in_one_line(tmp_path):
-  code, _, errors = _run(
+def test_a_full_disk_is_reported_in_one_line(run, tmp_path):
+  code, _, errors = run(
     *('run_ngu', *scripts.TINY, *scripts.NGU, IN_PROCESS),
     f'--workdir={tmp_path / "run"}',
     '--max_actor_steps=200',
@@ -59,7 +69,7 @@ def test_a_full_disk_is_reported_in_one_line(tmp_path):
 
 
 @pytest.fixture(name='ngu', scope='module')
-def run_ngu(tmp_path_factory):
+def run_ngu(tmp_path_factory, train):
   """Returns a run that was interrupted and resumed."""
   workdir = tmp_path_factory.mktemp('in_process') / 'ngu'
   arguments = (*scripts.NGU, '--max_actor_steps=2000')
@@ -67,7 +77,7 @@ def run_ngu(tmp_path_factory):
     scripts.wait_until(lambda: scripts.rows(workdir, 'learner'), script.process)
     script.process.send_signal(signal.SIGINT)
     interrupted = script.end(60)  # 15 s on an idle machine.
-  return workdir, interrupted, _train('run_ngu', workdir, *arguments)
+  return workdir, interrupted, train('run_ngu', workdir, *arguments)
 
 
 def test_ctrl_c_saves_and_the_same_command_resumes(ngu):
@@ -83,19 +93,19 @@ def test_ctrl_c_saves_and_the_same_command_resumes(ngu):
   assert record['began_with']['evaluation_episodes'] == 2
 
 
-def test_a_run_is_evaluated_like_its_exported_behavior(ngu):
+def test_a_run_is_evaluated_like_its_exported_behavior(ngu, run):
   folder = ngu[0]
-  run, behavior = bt_acme.load_run(folder), bt_acme.load_behavior(folder)
-  np.testing.assert_equal(run.variables, behavior.variables)
-  np.testing.assert_equal(run.statistics, behavior.statistics)
-  code, output, errors = _run('evaluate', f'--workdir={folder}', '--episodes=2')
+  loaded, behavior = bt_acme.load_run(folder), bt_acme.load_behavior(folder)
+  np.testing.assert_equal(loaded.variables, behavior.variables)
+  np.testing.assert_equal(loaded.statistics, behavior.statistics)
+  code, output, errors = run('evaluate', f'--workdir={folder}', '--episodes=2')
   assert code == 0 and output, errors
 
 
-def test_transfer_stores_the_behavior(ngu, tmp_path):
+def test_transfer_stores_the_behavior(ngu, train, tmp_path):
   workdir, behavior = tmp_path / 'bt', tmp_path / 'explorer'
   shutil.copytree(ngu[0] / 'behavior', behavior)
-  code, _, errors = _train(
+  code, _, errors = train(
     'run_bt',
     workdir,
     f'--behavior={behavior},action_repeat',
@@ -115,7 +125,7 @@ def test_transfer_stores_the_behavior(ngu, tmp_path):
   _, counts = np.unique(run.evaluations['actor_steps'], return_counts=True)
   assert counts.tolist() == [3, 3, 3]
   # The command recognizes the behavior at its new path.
-  code, output, errors = _train(
+  code, output, errors = train(
     'run_bt',
     workdir,
     f'--behavior={tmp_path / "moved"},action_repeat',

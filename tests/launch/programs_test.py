@@ -46,8 +46,7 @@ def run_ngu(tmp_path_factory, server):
   first = scripts.checkpoint(workdir)
   budget = first[1]['counts']['actor_steps'] + 600
   arguments = (*arguments, f'--max_actor_steps={budget}')
-  with scripts.Script(*arguments, '--inference=server') as process:
-    resumed = process.end()
+  resumed = server.train(*arguments, '--inference=server')
   after = scripts.checkpoint(workdir)
   again = server.train(*arguments)
   return {

@@ -34,13 +34,11 @@ TINY = (
 NGU = ('--memory_capacity=100', '--embedding_size=8', '--rnd_size=8')
 
 MARK = 'BT_ACME_TEST_MARK'
+_STACK = 'import bt_acme, launchpad, rlax, bt_acme.agents\n'
 # Reads requests, and runs the script of each in a fork with all imports done.
 # Answers with the exit code, standard output and standard error.
 _SERVER = """
 import json, os, runpy, signal, sys, tempfile, time, traceback
-import bt_acme
-import launchpad, rlax
-from bt_acme import agents
 from bt_acme.cli import evaluation, training
 
 for line in sys.stdin:
@@ -129,11 +127,15 @@ class Script(Program):
 
 
 class Server:
-  """Runs scripts without repeating their imports."""
+  """Runs scripts without repeating their imports.
 
-  def __init__(self):
+  Args:
+    imports: the first imports, in addition to those of all scripts.
+  """
+
+  def __init__(self, imports=_STACK):
     self.process = subprocess.Popen(
-      [sys.executable, '-c', _SERVER],
+      [sys.executable, '-c', imports + _SERVER],
       env=ENVIRONMENT,
       stdin=subprocess.PIPE,
       stdout=subprocess.PIPE,
