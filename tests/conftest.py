@@ -30,6 +30,10 @@ _CACHE = pathlib.Path(__file__).parents[1] / '.pytest_cache' / 'jax'
 os.environ.setdefault('JAX_COMPILATION_CACHE_DIR', str(_CACHE))
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0.1')
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES', '-1')
+# Programs of tests do not warn if they read an entry that another one writes.
+os.environ['PYTHONWARNINGS'] = (
+  'ignore:Error reading persistent compilation cache entry:UserWarning'
+)
 
 # JAX creates many objects while it traces a function, so with the default
 # thresholds, garbage collection takes a tenth of the tests' time.
@@ -144,9 +148,9 @@ def export_behavior(tmp_path_factory):
   return str(folder)
 
 
-@pytest.fixture(name='shared_functions', scope='session')
+@pytest.fixture(name='shared_functions', scope='module')
 def share_compiled_functions():
-  """Compiles the functions of an agent once for the tests of a process."""
+  """Compiles the functions of an agent once for the files that use this."""
   # JAX reads the settings above when it is imported.
   from tests import sharing
 

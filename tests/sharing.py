@@ -21,18 +21,28 @@ _SIZE = 16  # The number of cached agents, which limits memory.
 
 def share_compiled_functions(monkeypatch):
   """Creates learner cores and actor cores only once for equal arguments."""
-  shapes = functools.lru_cache(_SIZE)(assembly.Agent.variable_shapes.fget)
-  monkeypatch.setattr(assembly.Agent, 'variable_shapes', property(shapes))
-  make = functools.partial(
+  for replacement in _replacements():
+    monkeypatch.setattr(*replacement)
+
+
+@functools.cache
+def _replacements():
+  """Returns an object, the name of its attribute, and a value for each."""
+  make_learner_core = functools.partial(
     _make_learner_core, learner_assembly.make_learner_core
   )
-  monkeypatch.setattr(learner_assembly, 'make_learner_core', _cached(make))
-  for module, name in (
-    (batched_core, 'BatchedCore'),
-    (grouped_core, 'GroupedCore'),
-  ):
-    make = functools.partial(_make_core, getattr(module, name))
-    monkeypatch.setattr(module, name, _cached(make))
+  shapes = functools.lru_cache(_SIZE)(assembly.Agent.variable_shapes.fget)
+  return [
+    (learner_assembly, 'make_learner_core', _cached(make_learner_core)),
+    (assembly.Agent, 'variable_shapes', property(shapes)),
+    *(
+      (module, name, _cached(functools.partial(_make_core, made)))
+      for module, name, made in (
+        (batched_core, 'BatchedCore', batched_core.BatchedCore),
+        (grouped_core, 'GroupedCore', grouped_core.GroupedCore),
+      )
+    ),
+  ]
 
 
 def _cached(make):

@@ -30,7 +30,7 @@ def learning_curves(
     The figure.
 
   Raises:
-    ValueError: if `curves` is no dictionary, or if a run has no finished
+    ValueError: if `curves` is not a dictionary, or if a run has no finished
       episode or no metric of that name.
 
   Example:

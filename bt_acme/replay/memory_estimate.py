@@ -46,7 +46,7 @@ class MemoryEstimate(NamedTuple):
     raw, compressed = map(size_in_words, self)
     return (
       f'A full replay holds {raw} of steps, compressed to about {compressed} '
-      '(estimated from Atari frames).'
+      'if they compress like Atari frames.'
     )
 
 

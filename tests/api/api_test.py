@@ -15,7 +15,7 @@ from bt_acme import behaviors, environments
 from bt_acme.api import describing
 from bt_acme.launching import launch as launch_lib
 from bt_acme.runtime import interrupts
-from tests import python, small
+from tests import python, small_examples
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 Box = gymnasium.spaces.Box
@@ -209,7 +209,7 @@ def test_a_transfer_run_is_exported_without_its_behaviors(bt, tmp_path):
 
 
 def test_a_bank_grows(bt, behavior, tmp_path, monkeypatch):
-  small.evaluate_few_episodes(monkeypatch)
+  small_examples.evaluate_few_episodes(monkeypatch)
   bank = bt_acme.Bank(tmp_path / 'new' / 'bank')
   assert bank.names() == [] == bank.behaviors()
   with pytest.raises(ValueError, match="bank='.*' contains no behaviors"):
@@ -257,7 +257,7 @@ def test_two_additions_to_a_bank_at_a_time(behavior, tmp_path, monkeypatch):
 
 
 def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
-  small.evaluate_few_episodes(monkeypatch)
+  small_examples.evaluate_few_episodes(monkeypatch)
   names = [f'0{i}-minigrid-empty-5x5-v0-fixed-{i}' for i in range(3)]
   tasks = [f'{ENVIRONMENT}:fixed={i}' for i in range(3)]
   stops_at = [200]

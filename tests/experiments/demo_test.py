@@ -57,7 +57,7 @@ _SHIPPED = plan_lib.Plan(
   settings=_PLAN.settings,
 )
 
-_BANK = dataclasses.replace(_SHIPPED, bank=('uniform',), task_steps=500)
+_BANK = dataclasses.replace(_SHIPPED, bank=('uniform',), task_steps=800)
 
 
 @pytest.fixture(name='here', scope='module')

@@ -63,8 +63,9 @@ def run_ngu(tmp_path_factory, server):
 
 
 def test_an_interrupted_run_ends_cleanly_and_saves_its_state(ngu):
-  code, _, errors = ngu['interrupted']
+  code, output, errors = ngu['interrupted']
   assert code == 130, errors
+  assert output.endswith('\nStopped. Rerun the same command to resume.\n')
   assert 'Traceback' not in errors
   _, values = ngu['first']
   assert values['counts']['learner_steps'] >= 1
