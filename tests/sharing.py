@@ -78,7 +78,8 @@ def _make_learner_core(make, agent):
 
   def init(key, params=None):
     if isinstance(key, jax.core.Tracer):
-      return core.init(key, params)
+      # A function with options of the compiler cannot be nested.
+      return core.init.__wrapped__(key, params)
     state = shapes()._replace(key=())
     seed = np.asarray(jax.random.key_data(key))
     drawn = random_params((state.params, state.intrinsic_params), seed)

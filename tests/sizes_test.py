@@ -23,7 +23,7 @@ AT_MOST = {
   'lines of code in benchmarks': 2_644,
   'classes': 297,
   'public class names that several classes have': 2,
-  'lines of tests': 36_893,
+  'lines of tests': 36_894,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

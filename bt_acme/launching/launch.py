@@ -102,7 +102,7 @@ def launch(
       f'The run in {run.workdir} has completed its {steps}. Raise '
       'max_actor_steps to continue.'
     )
-  stopped = map(interrupts.exit_code, interrupts.stop_signals())
+  stopped = [interrupts.exit_code(x) for x in interrupts.stop_signals()]
   if run.has_nodes and by_script and code in stopped:
     print('Stopped. Rerun the same command to resume.')
   return code or 0
