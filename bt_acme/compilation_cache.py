@@ -9,6 +9,7 @@ start of a run, in a directory below the user's cache directory. Set
 import hashlib
 import os
 import pathlib
+import warnings
 from typing import Any, Dict
 
 import jax
@@ -18,6 +19,10 @@ _FOLDER = 'JAX_COMPILATION_CACHE_DIR'
 _SECONDS = 'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS'
 _BYTES = 'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES'
 _DEFAULTS = {_SECONDS: '0.1', _BYTES: '-1'}
+# A process may read an entry while another writes it, and then compiles the
+# function itself. JAX warns about this, but no user can change it.
+_HARMLESS = 'Error reading persistent compilation cache entry'
+_WARNINGS = 'PYTHONWARNINGS'
 
 
 def root() -> pathlib.Path:
@@ -49,11 +54,16 @@ def _cpu() -> str:
 def variables() -> Dict[str, str]:
   """Returns environment variables that enable the cache in new processes."""
   chosen = {_FOLDER: str(folder()), **_DEFAULTS}
-  return {name: os.environ.get(name, value) for name, value in chosen.items()}
+  own = os.environ.get(_WARNINGS)  # The last filter that matches decides.
+  return {
+    **{name: os.environ.get(name, value) for name, value in chosen.items()},
+    _WARNINGS: f'ignore:{_HARMLESS}:UserWarning' + (f',{own}' if own else ''),
+  }
 
 
 def enable() -> None:
   """Enables the cache in this process, for future compilations."""
+  warnings.filterwarnings('ignore', _HARMLESS, UserWarning)
   settings: Any = jax.config
   if settings.jax_compilation_cache_dir is not None:
     return

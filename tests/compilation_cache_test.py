@@ -40,11 +40,38 @@ def test_disabled(tmp_path):
   assert not _files(tmp_path, JAX_ENABLE_COMPILATION_CACHE='false')
 
 
+def _damage(tmp_path):
+  entries = list(tmp_path.rglob('*-cache'))
+  for entry in entries:
+    entry.write_bytes(entry.read_bytes()[:-100])
+  return str(entries[0].parent)
+
+
+def test_a_damaged_entry_is_compiled_again_without_a_warning(tmp_path):
+  _files(tmp_path)
+  folder = _damage(tmp_path)
+  _files(tmp_path)  # Asserts that nothing is printed.
+  program = _PROGRAM.replace('compilation_cache.enable()', '')
+  environment = {
+    **{k: v for k, v in os.environ.items() if 'CACHE' not in k},
+    **compilation_cache.variables(),
+    'JAX_COMPILATION_CACHE_DIR': folder,
+  }
+  for filters, warns in ((environment['PYTHONWARNINGS'], False), ('', True)):
+    _damage(tmp_path)
+    environment['PYTHONWARNINGS'] = filters
+    done = python.run('-c', program, env=environment)
+    assert done.returncode == 0
+    assert ('UserWarning' in done.stderr) == warns, done.stderr
+
+
 def test_variables_for_new_processes(monkeypatch, tmp_path):
   for name in compilation_cache.variables():
-    monkeypatch.delenv(name)
+    monkeypatch.delenv(name, raising=False)
   monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path))
   name = 'JAX_COMPILATION_CACHE_DIR'
   assert compilation_cache.variables()[name].startswith(str(tmp_path))
   monkeypatch.setenv(name, 'own')
   assert compilation_cache.variables()[name] == 'own'
+  monkeypatch.setenv('PYTHONWARNINGS', 'error')
+  assert compilation_cache.variables()['PYTHONWARNINGS'].endswith(',error')

@@ -30,10 +30,6 @@ _CACHE = pathlib.Path(__file__).parents[1] / '.pytest_cache' / 'jax'
 os.environ.setdefault('JAX_COMPILATION_CACHE_DIR', str(_CACHE))
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0.1')
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES', '-1')
-# Programs of tests do not warn when they read an entry during its creation.
-os.environ['PYTHONWARNINGS'] = (
-  'ignore:Error reading persistent compilation cache entry:UserWarning'
-)
 
 # JAX creates many objects while it traces a function, so with the default
 # thresholds, garbage collection takes a tenth of the tests' time.

@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 25_860,
+  'lines of code': 25_868,
   'lines of code in bt_acme/runtime': 4_623,
   'lines of code in experiments': 5_076,
   'lines of code in benchmarks': 2_644,
   'classes': 297,
   'public class names that several classes have': 2,
-  'lines of tests': 36_894,
+  'lines of tests': 36_921,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]
