@@ -153,7 +153,7 @@ def _of_run(behavior: behaviors.Exported) -> Dict[str, int]:
   folder = str(pathlib.Path(behavior.folder).parent)
   try:
     run = workdir.run_of(folder, workdir.read_identity(folder))
-  except ValueError:
+  except (ValueError, TypeError):  # Another program's config.json, for example.
     return {}
   return {'seed': run.seed, 'num_environments': run.num_environments}
 

@@ -114,8 +114,8 @@ def make(
     The environment.
 
   Raises:
-    ValueError: if the name is unknown or a list, or if `num_stacked` is no
-      number of frames or exceeds 1 for an environment that cannot stack frames.
+    ValueError: if the name is unknown or a list, or if `num_stacked` is not an
+      integer, is negative, or exceeds 1 for an environment that cannot stack.
 
   Example:
     ```python

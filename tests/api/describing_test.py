@@ -1,6 +1,7 @@
 """Tests the cards of behaviors."""
 
 import io
+import json
 import types
 
 import pytest
@@ -84,4 +85,7 @@ def test_a_behavior_without_logs_has_no_curve(workdir, tmp_path):
   card = bt_acme.describe(behavior)
   assert 'curve' not in card.markdown and not card.pictures
   assert 'seed=' not in card.markdown
+  record = {'agent': 'x', 'config': {}, 'run': {'unknown': 1}}
+  (tmp_path / 'config.json').write_text(json.dumps(record))
+  assert bt_acme.describe(behavior).markdown == card.markdown
   assert card._repr_html_().startswith('<h1>b</h1>')
