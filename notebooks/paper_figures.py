@@ -116,7 +116,7 @@ print(tables.table(['', 'return', 'interval', 'seeds'], rows))
 # ## Human-normalized scores
 #
 # A random agent scores 0%, a human 100%. This example uses two games; a table of the
-# paper summarizes all 57 (`human_normalized_scores.summarize`).
+# paper summarizes all 57 (`intervals.median`).
 
 # %%
 from bt_acme.evaluation import human_normalized_scores as hns

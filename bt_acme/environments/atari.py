@@ -51,7 +51,7 @@ def _side(text: str) -> Optional[int]:
 
 
 _LIMITS = f' ({_SIDES[0]} to {_SIDES[-1]})'
-_MODIFIERS = (naming.Modifier('pixels', 'pixels=42', _side, limits=_LIMITS),)
+_MODIFIERS = (naming.Modifier('pixels=42', _side, limits=_LIMITS),)
 
 
 def names() -> Tuple[str, ...]:
@@ -71,7 +71,7 @@ def find(name: str) -> Optional[naming.Maker]:
   options = naming.parse(name, _MODIFIERS, base=base)
   if base in atari_tasks.TASKS:
     task = atari_tasks.TASKS[base]
-    make = functools.partial(Atari, task.game.name, task=task, **options)
+    make = functools.partial(Atari, task.game, task=task, **options)
     return naming.Maker(make, can_stack=True)
   return naming.Maker(
     functools.partial(Atari, base, **options),
@@ -92,7 +92,7 @@ class Atari(base.Environment):
     game: str,
     *,
     seed: int,
-    task: Optional[atari_tasks.GameTask] = None,
+    task: Optional[atari_tasks.Task] = None,
     pixels: int = 84,
     stack: int = 4,
     action_repeat: int = 4,
@@ -137,11 +137,6 @@ class Atari(base.Environment):
     self._stack: Deque[np.ndarray] = collections.deque(maxlen=stack)
     self._frames = 0
     self._reset_next = True
-
-  @property
-  def frames(self) -> int:
-    """Number of frames since the first observation of the episode."""
-    return self._frames
 
   @property
   def num_stacked(self) -> int:
@@ -211,7 +206,7 @@ class Atari(base.Environment):
       len(self._actions), dtype=np.int32, name='action'
     )
 
-  def screen_rgb(self) -> np.ndarray:
+  def render_rgb(self) -> np.ndarray:
     """Returns the current screen for videos: uint8 RGB [rows, columns, 3]."""
     return self._ale.getScreenRGB()
 
@@ -244,10 +239,7 @@ class Atari(base.Environment):
       return self._ale.act(action)
     ram_before = self._ale.getRAM()
     reward = self._ale.act(action)
-    ram_after = self._ale.getRAM()
-    return self._task.reward(
-      atari_tasks.Frame(self._frames, reward, ram_before, ram_after)
-    )
+    return self._task.reward(reward, ram_before, self._ale.getRAM())
 
   def _observe(self, screen: np.ndarray) -> np.ndarray:
     """Adds a screen, uint8 [rows, columns], and returns the stacked frames."""

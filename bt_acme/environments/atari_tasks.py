@@ -16,47 +16,27 @@ import ale_py
 import numpy as np
 
 Points = Dict[str, int]  # The game's reward for each event on one frame.
+Signals = Dict[str, int]  # The values in the console's memory, by name.
 
 
-class Frame(NamedTuple):
-  """One frame of the emulator.
-
-  Attributes:
-    number: the number of frames since the first observation of the episode,
-      including this frame.
-    reward: the game's reward, a difference of scores.
-    ram_before: the console's memory before the frame, uint8 [128].
-    ram_after: the console's memory after the frame, uint8 [128].
-  """
-
-  number: int
-  reward: int
-  ram_before: np.ndarray
-  ram_after: np.ndarray
-
-
-class Game(NamedTuple):
-  """The rules for distinguishing the events of a game.
+class Task(NamedTuple):
+  """A game with rewards for some of its events, and the rules to find events.
 
   Attributes:
-    name: the name of the game.
+    game: the name of the game.
     memory: the memory address of each signal that distinguishes events.
-    candidates: maps a frame to all sets of events consistent with the signals.
+    candidates: maps the reward of a frame, and the signals before and after it,
+      to all sets of events consistent with the signals.
     is_as_expected: takes an emulator that has just been reset, plays some
       frames, and returns whether the signals are at the addresses in `memory`.
+    rewards: the reward of each event; other events have reward 0.
   """
 
-  name: str
+  game: str
   memory: Mapping[str, int]
-  candidates: Callable[[Frame], List[Points]]
+  candidates: Callable[[int, Signals, Signals], List[Points]]
   is_as_expected: Callable[[ale_py.ALEInterface], bool]
-
-
-class GameTask(NamedTuple):
-  """A game and the rewards of its events; other events have reward 0."""
-
-  game: Game
-  rewards: Mapping[str, float]
+  rewards: Mapping[str, float] = {}
 
   def check(self, ale: ale_py.ALEInterface) -> None:
     """Checks the memory layout of the game.
@@ -68,45 +48,50 @@ class GameTask(NamedTuple):
       ValueError: if the layout is not as expected.
     """
     ale.reset_game()
-    if not self.game.is_as_expected(ale):
+    if not self.is_as_expected(ale):
       raise ValueError(
-        f'The ROM of {self.game.name!r} has an unexpected memory layout, so '
+        f'The ROM of {self.game!r} has an unexpected memory layout, so '
         'rewards cannot be modified. Install the pinned version of ale-py.'
       )
 
-  def reward(self, frame: Frame) -> float:
-    """Computes the task's reward for one frame."""
-    if not frame.reward:
+  def reward(
+    self, reward: int, ram_before: np.ndarray, ram_after: np.ndarray
+  ) -> float:
+    """Computes the task's reward for one frame; see `events`."""
+    if not reward:
       return 0.0
-    return sum(
-      self.rewards.get(event, 0.0) for event in events(self.game, frame)
-    )
+    found = self.events(reward, ram_before, ram_after)
+    return sum(self.rewards.get(event, 0.0) for event in found)
+
+  def events(
+    self, reward: int, ram_before: np.ndarray, ram_after: np.ndarray
+  ) -> Tuple[str, ...]:
+    """Finds the events that caused the reward of one frame.
+
+    Args:
+      reward: the game's reward, a difference of scores.
+      ram_before: the console's memory before the frame, uint8 [128].
+      ram_after: the console's memory after the frame, uint8 [128].
+
+    Raises:
+      RuntimeError: unless exactly one set of events explains the reward.
+    """
+    before = _signals(self.memory, ram_before)
+    after = _signals(self.memory, ram_after)
+    fitting = [
+      points
+      for points in self.candidates(reward, before, after)
+      if sum(points.values()) == reward
+    ]
+    if len(fitting) != 1:
+      raise RuntimeError(
+        f'{self.game}: {len(fitting)} explanations for the reward {reward}; '
+        f'memory before the frame: {before}, after: {after}.'
+      )
+    return tuple(fitting[0])
 
 
-def events(game: Game, frame: Frame) -> Tuple[str, ...]:
-  """Finds the events that caused the reward of one frame.
-
-  Raises:
-    RuntimeError: unless exactly one set of events explains the reward.
-  """
-  fitting = [
-    points
-    for points in game.candidates(frame)
-    if sum(points.values()) == frame.reward
-  ]
-  if len(fitting) != 1:
-    memory = ', '.join(
-      f'{signal} [{i}] {frame.ram_before[i]} -> {frame.ram_after[i]}'
-      for signal, i in game.memory.items()
-    )
-    raise RuntimeError(
-      f'{game.name}: {len(fitting)} explanations for the reward '
-      f'{frame.reward} on frame {frame.number}; memory: {memory}.'
-    )
-  return tuple(fitting[0])
-
-
-def _signals(memory: Mapping[str, int], ram: np.ndarray) -> Dict[str, int]:
+def _signals(memory: Mapping[str, int], ram: np.ndarray) -> Signals:
   """Reads the value of each signal from memory, uint8 [128]."""
   return {signal: int(ram[i]) for signal, i in memory.items()}
 
@@ -130,13 +115,13 @@ _FRUITS = {
 }
 
 
-def _ms_pacman_candidates(frame: Frame) -> List[Points]:
+def _ms_pacman_candidates(
+  reward: int, before: Signals, after: Signals
+) -> List[Points]:
   """Combines at most one dot or pill, one ghost and one fruit.
 
   The extra life at 10,000 points also adds one point to the score.
   """
-  before = _signals(_MS_PACMAN_MEMORY, frame.ram_before)
-  after = _signals(_MS_PACMAN_MEMORY, frame.ram_after)
   fruits: List[Points] = [{}]
   if before['fruit_x'] and not after['fruit_x']:
     kind = before['fruit_lives'] >> 4
@@ -176,7 +161,7 @@ def _ms_pacman_is_as_expected(ale: ale_py.ALEInterface) -> bool:
   return False
 
 
-MS_PACMAN = Game(
+MS_PACMAN = Task(
   'ms_pacman',
   _MS_PACMAN_MEMORY,
   _ms_pacman_candidates,
@@ -194,12 +179,12 @@ _HERO_MEMORY = {
 }
 
 
-def _hero_candidates(frame: Frame) -> List[Points]:
+def _hero_candidates(
+  reward: int, before: Signals, after: Signals
+) -> List[Points]:
   """Combines a rescue, a dynamited wall and a creature, or detects a bonus."""
-  before = _signals(_HERO_MEMORY, frame.ram_before)
-  after = _signals(_HERO_MEMORY, frame.ram_after)
   if before['bonus'] == 255:
-    return [{'bonus': frame.reward}]
+    return [{'bonus': reward}]
   # The amount alone is ambiguous, because bonuses, too, can be 1000 or 50.
   rescue = {'rescue': 1000} if after['bonus'] == 255 else {}
   walls: List[Points] = [{}]
@@ -226,15 +211,15 @@ def _hero_is_as_expected(ale: ale_py.ALEInterface) -> bool:
   }
 
 
-HERO = Game('hero', _HERO_MEMORY, _hero_candidates, _hero_is_as_expected)
+HERO = Task('hero', _HERO_MEMORY, _hero_candidates, _hero_is_as_expected)
 
 # The tasks of Campos et al. 2021, App. C, by environment name.
 TASKS = {
-  'ms_pacman:ghosts_easy': GameTask(MS_PACMAN, _GHOSTS),
-  'ms_pacman:ghosts_hard': GameTask(MS_PACMAN, {**_GHOSTS, 'dot': -10}),
-  'ms_pacman:ghosts_hard:pills': GameTask(
-    MS_PACMAN, {**_GHOSTS, 'dot': -10, 'pill': -10}
+  'ms_pacman:ghosts_easy': MS_PACMAN._replace(rewards=_GHOSTS),
+  'ms_pacman:ghosts_hard': MS_PACMAN._replace(rewards={**_GHOSTS, 'dot': -10}),
+  'ms_pacman:ghosts_hard:pills': MS_PACMAN._replace(
+    rewards={**_GHOSTS, 'dot': -10, 'pill': -10}
   ),
-  'hero:miners_easy': GameTask(HERO, {'rescue': 1000}),
-  'hero:miners_hard': GameTask(HERO, {'rescue': 1000, 'wall': -300}),
+  'hero:miners_easy': HERO._replace(rewards={'rescue': 1000}),
+  'hero:miners_hard': HERO._replace(rewards={'rescue': 1000, 'wall': -300}),
 }

@@ -22,7 +22,7 @@ _STEPS_BETWEEN_SEEDS = 20_000
 
 
 class AtariVector(vector.VectorEnvironment):
-  """N instances of one game, emulated in separate threads."""
+  """N instances of one game, emulated in a separate thread."""
 
   def __init__(
     self,
@@ -33,7 +33,6 @@ class AtariVector(vector.VectorEnvironment):
     stack: int = 4,
     max_noops: int = 30,
     max_frames: int = 108_000,
-    num_threads: int = 1,
   ):
     """Initializes the emulators.
 
@@ -45,13 +44,12 @@ class AtariVector(vector.VectorEnvironment):
       max_noops: the maximum number of no-op frames at the start of an episode;
         the minimum is 0.
       max_frames: the number of frames after which an episode is truncated.
-      num_threads: the number of emulation threads.
     """
     self._seeds = np.array([seed % 2**31 for seed in seeds], np.int32)
     self._games = vector_env.AtariVectorEnv(
       game,
       len(seeds),
-      num_threads=num_threads,
+      num_threads=1,
       stack_num=stack,
       # ale-py draws a number below `noop_max`.
       noop_max=max_noops + 1 if max_noops else 0,
@@ -79,7 +77,7 @@ class AtariVector(vector.VectorEnvironment):
 
   def reset(self) -> vector.VectorStep:
     """Starts an episode in every game."""
-    seeds = None if self._has_started else self._seeds
+    seeds = None if self._records[0] else self._seeds  # At the first reset.
     observation, _ = self._games.reset(seed=seeds)
     num = len(self)
     for record in self._records:
@@ -152,14 +150,7 @@ class AtariVector(vector.VectorEnvironment):
 
     Args:
       state: the state of the same number of instances of the same game.
-
-    Raises:
-      RuntimeError: if an episode has already been started.
     """
-    if self._has_started:
-      raise RuntimeError(
-        'restore() was called after the first reset. Create new environments.'
-      )
     self._seeds = state['seeds'].copy()
     # The actions of a game before its own first reset are arbitrary.
     self._games.reset(seed=self._seeds)
@@ -167,12 +158,9 @@ class AtariVector(vector.VectorEnvironment):
     for row in state['actions'][1:]:
       self._play_again(row, is_seeded)
       is_seeded |= row == _RESET
-    for record, actions in zip(self._records, state['actions'].T, strict=True):
-      record += actions[actions != _BEFORE].tobytes()
-
-  @property
-  def _has_started(self) -> bool:
-    return bool(self._records[0])
+    self._records = [
+      bytearray(actions[actions != _BEFORE]) for actions in state['actions'].T
+    ]
 
   def _seed_again(self, needs_seed: np.ndarray) -> None:
     """Draws new seeds for some games, and restarts their records."""

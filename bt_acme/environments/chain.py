@@ -15,9 +15,7 @@ _SMALLEST_SIDE = 7  # Observations are at least as large as MiniGrid's.
 _LONGEST = 400
 _STEPS_OF_49 = 60  # Number of steps per episode in a chain of 49 cells.
 
-MODIFIERS = (
-  naming.Modifier('random_actions', 'random_actions=3', naming.number, 0),
-)
+_MODIFIERS = (naming.Modifier('random_actions=3', naming.number, default=0),)
 
 
 def names() -> Tuple[str, ...]:
@@ -35,7 +33,7 @@ def find(name: str) -> Optional[naming.Maker]:
   match = re.fullmatch(r'Chain-([1-9][0-9]*)', name.partition(':')[0])
   if not match or not 2 <= int(match[1]) <= _LONGEST:
     return None
-  mapping = naming.parse(name, MODIFIERS).get('random_actions')
+  mapping = naming.parse(name, _MODIFIERS).get('random_actions')
   return naming.Maker(
     functools.partial(Chain, int(match[1]), mapping_seed=mapping)
   )

@@ -4,7 +4,7 @@ The agents of bt_acme require uint8 image observations. Agents of other
 libraries, such as dm-acme's inside an `agents.BTBuilder`, have no such limit.
 """
 
-from typing import Any, List, Optional, SupportsFloat, Tuple
+from typing import Any, Optional, SupportsFloat, Tuple
 
 import dm_env
 import gymnasium
@@ -40,6 +40,9 @@ class Gymnasium(base.Environment):
   environment's state, and they need much less space.
   """
 
+  # Copies an action, because the caller may modify its own array later.
+  _as_action: Any = staticmethod(np.array)
+
   def __init__(self, env: Any, *, seed: int) -> None:
     """Initializes the environment.
 
@@ -61,7 +64,7 @@ class Gymnasium(base.Environment):
     self._later_seed: Optional[int] = None
     self._reset_next = True
     self._start: saving.State = {'seed': seed, 'generator': None}
-    self._actions: Optional[List[Any]] = None
+    self._actions: Any = None  # A list, from the first episode on.
 
   def reset(self) -> dm_env.TimeStep:
     """Starts an episode."""
@@ -100,8 +103,7 @@ class Gymnasium(base.Environment):
       The observation, the reward, and whether the episode terminated or was
       truncated.
     """
-    assert self._actions is not None
-    action = np.array(action)  # The caller may modify its own array later.
+    action = self._as_action(action)
     self._actions.append(action)
     return self._env.step(action)[:4]
 

@@ -26,12 +26,12 @@ from bt_acme.environments import gymnasium, minigrid_view, naming
 Cell = Tuple[int, int]  # Column and row.
 
 MODIFIERS = (
-  naming.Modifier('fixed', 'fixed=3', naming.number, 0),
-  naming.Modifier('goal', 'goal=3', naming.number),
-  naming.Modifier('no_goal', 'no_goal', naming.no_value, True),
-  naming.Modifier('open_goal', 'open_goal', naming.no_value, True),
-  naming.Modifier('door', 'door=0.3', naming.reward),
-  naming.Modifier('new_cell', 'new_cell=-0.1', naming.reward),
+  naming.Modifier('fixed=3', naming.number, default=0),
+  naming.Modifier('goal=3', naming.number),
+  naming.Modifier('no_goal', default=True),
+  naming.Modifier('open_goal', default=True),
+  naming.Modifier('door=0.3', naming.reward),
+  naming.Modifier('new_cell=-0.1', naming.reward),
 )
 
 _PREFIX = 'MiniGrid-'
@@ -53,18 +53,10 @@ def find(name: str) -> Optional[naming.Maker]:
   minigrid_id = name.partition(':')[0]
   if minigrid_id not in names():
     return None
-  values = naming.parse(name, MODIFIERS)
+  options = naming.parse(name, MODIFIERS)
+  layout_seed = options.pop('fixed', None)
   return naming.Maker(
-    functools.partial(
-      MiniGrid,
-      minigrid_id,
-      layout_seed=values.get('fixed'),
-      goal=values.get('goal'),
-      no_goal=values.get('no_goal', False),
-      open_goal=values.get('open_goal', False),
-      door=values.get('door'),
-      new_cell=values.get('new_cell'),
-    )
+    functools.partial(MiniGrid, minigrid_id, layout_seed=layout_seed, **options)
   )
 
 
@@ -75,6 +67,8 @@ class MiniGrid(gymnasium.Gymnasium):
   learner bootstraps from the last observation. The reward is MiniGrid's, 1 -
   0.9 * steps / max_steps at the goal, plus bonuses if configured.
   """
+
+  _as_action = int
 
   def __init__(
     self,
@@ -121,8 +115,8 @@ class MiniGrid(gymnasium.Gymnasium):
     self._no_goal, self._open_goal = no_goal, open_goal
     self._door_bonus = np.float32(door or 0)
     self._cell_bonus = np.float32(new_cell or 0)
-    # The doors that were opened and the cells that were visited in the episode.
-    self._opened: Set[Cell] = set()
+    # The indices of the doors that were opened, and the visited cells.
+    self._opened: Set[int] = set()
     self._visited: Set[Cell] = set()
     if goal is not None and (layout_seed is None or 'FourRooms' not in name):
       raise ValueError(
@@ -139,18 +133,19 @@ class MiniGrid(gymnasium.Gymnasium):
         "be open. Use ':no_goal'."
       )
     if no_goal:
-      self._require(world_object.Goal, 'goal', 'no_goal')
+      self._require(world_object.Goal, 'no_goal')
     if open_goal:
-      self._require(world_object.Goal, 'goal', 'open_goal')
+      self._require(world_object.Goal, 'open_goal')
     if door is not None:
-      self._require(world_object.Door, 'door', 'door')
+      self._require(world_object.Door, 'door')
 
-  def _require(self, kind: type, what: str, modifier: str) -> None:
+  def _require(self, kind: type, modifier: str) -> None:
     """Raises ValueError if the first layout has no object of that kind."""
     self._env.reset(seed=self._seed)
     if not self._cells_with(kind):
       raise ValueError(
-        f'{self._name} has no {what}. Remove the modifier {modifier!r}.'
+        f'{self._name} has no {kind.__name__.lower()}. Remove the modifier '
+        f'{modifier!r}.'
       )
 
   def _cells_with(self, kind: type) -> List[int]:
@@ -160,22 +155,17 @@ class MiniGrid(gymnasium.Gymnasium):
 
   def _reset(self, seed: Optional[int]) -> np.ndarray:
     """Starts an episode, without its goals if so configured."""
-    observation = super()._reset(seed)
+    super()._reset(seed)
+    cells = self._env.grid.grid
     if self._goal is not None:
       self._move_goal(self._goal)
-      observation = self._env.gen_obs()
     if self._no_goal or self._open_goal:
       for i in self._cells_with(world_object.Goal):
-        self._env.grid.grid[i] = None if self._no_goal else _OpenGoal()
-      observation = self._env.gen_obs()
+        cells[i] = None if self._no_goal else _OpenGoal()
     self._visited = {self.agent_cell()}
-    grid = self._env.grid
-    self._opened = {
-      (i % grid.width, i // grid.width)
-      for i in self._cells_with(world_object.Door)
-      if grid.grid[i].is_open
-    }
-    return observation
+    doors = self._cells_with(world_object.Door)
+    self._opened = {i for i in doors if cells[i].is_open}
+    return self._env.gen_obs()
 
   def _move_goal(self, number: int) -> None:
     """Moves the goal to a cell that depends on its number and the layout."""
@@ -193,10 +183,7 @@ class MiniGrid(gymnasium.Gymnasium):
 
   def _take(self, action: Any) -> Tuple[Any, SupportsFloat, bool, bool]:
     """Takes an action; adds the bonuses to the reward."""
-    action = int(action)
-    assert self._actions is not None
-    self._actions.append(action)
-    observation, own, terminated, truncated, _ = self._env.step(action)
+    observation, own, terminated, truncated = super()._take(action)
     reward = np.float32(own)
     if self._door_bonus and self._has_opened_a_door():
       reward += self._door_bonus
@@ -211,12 +198,12 @@ class MiniGrid(gymnasium.Gymnasium):
     Only the door in front of the agent can have been opened.
     """
     x, y = self._env.front_pos
-    cell = (int(x), int(y))
-    door = self._env.grid.get(*cell)
+    i = int(y) * self._env.width + int(x)
+    door = self._env.grid.grid[i]
     is_open = isinstance(door, world_object.Door) and door.is_open
-    if not is_open or cell in self._opened:
+    if not is_open or i in self._opened:
       return False
-    self._opened.add(cell)
+    self._opened.add(i)
     return True
 
   def agent_cell(self) -> Cell:

@@ -5,19 +5,9 @@ sometimes with a value ('MiniGrid-FourRooms-v0:fixed=3:no_goal'). The order of
 modifiers is fixed, so each environment has exactly one name.
 """
 
-import difflib
 import math
 import re
-from typing import (
-  Any,
-  Callable,
-  Dict,
-  Iterable,
-  List,
-  NamedTuple,
-  Optional,
-  Sequence,
-)
+from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence
 
 import dm_env
 
@@ -45,24 +35,17 @@ class Modifier(NamedTuple):
   """A word after a name that changes the environment.
 
   Attributes:
-    word: the word, for example 'fixed'.
-    example: an example for error messages: 'fixed=3'.
+    example: the word, with an example of a value if it can have one: 'fixed=3'.
     parse: converts the text after '=' to a value; returns None for an invalid
       text.
     default: the value of the word without '='; None if a value is required.
     limits: the limits of the value, for error messages.
   """
 
-  word: str
   example: str
-  parse: Callable[[str], Any]
+  parse: Callable[[str], Any] = lambda text: None
   default: Any = None
   limits: str = ''
-
-  def value(self, written: str) -> Any:
-    """Returns the value of 'word' or 'word=text'; None if it is invalid."""
-    _, equals, text = written.partition('=')
-    return self.parse(text) if equals else self.default
 
 
 def number(text: str) -> Optional[int]:
@@ -77,11 +60,6 @@ def reward(text: str) -> Optional[float]:
   except ValueError:
     return None
   return value if math.isfinite(value) else None
-
-
-def no_value(text: str) -> None:
-  """Returns None, because the modifier takes no value and any is invalid."""
-  del text
 
 
 def parse(
@@ -99,60 +77,21 @@ def parse(
 
   Raises:
     ValueError: if a modifier is unknown, misplaced, repeated, or has an invalid
-      value. The error suggests the nearest valid name.
+      value.
   """
-  known = {modifier.word: modifier for modifier in modifiers}
-  base = name.partition(':')[0] if base is None else base
-  written = name[len(base) + 1 :].split(':') if name != base else []
-  words = [w.partition('=')[0] for w in written]
-  values = {
-    word: known[word].value(w)
-    for word, w in zip(words, written, strict=True)
-    if word in known
-  }
-  in_order = [word for word in known if word in values]
-  if words != in_order or None in values.values():
+  rest = name[len(name.partition(':')[0] if base is None else base) :]
+  values = {}
+  for modifier in modifiers:
+    word = modifier.example.partition('=')[0]
+    match = re.match(rf':{word}(=[^:]*)?(?=:|\Z)', rest)
+    if match:
+      text = match[1]
+      values[word] = modifier.parse(text[1:]) if text else modifier.default
+      rest = rest[match.end() :]
+  if rest or None in values.values():
+    examples = [f"':{each.example}'{each.limits}" for each in modifiers]
     raise ValueError(
-      unknown(
-        name,
-        [_repaired(base, written, known)],
-        'The modifiers, in this order, are '
-        + ', '.join(f"':{each.example}'{each.limits}" for each in modifiers)
-        + '.',
-      )
+      f'env={name!r} is unknown. The modifiers, in this order, are '
+      f'{", ".join(examples)}.'
     )
   return values
-
-
-def _repaired(
-  base: str, written: Sequence[str], known: Dict[str, Modifier]
-) -> str:
-  """Replaces each modifier of a name with the nearest valid one, in order."""
-  kept: Dict[str, str] = {}
-  for w in written:
-    word = w.partition('=')[0]
-    nearest = difflib.get_close_matches(word, known, n=1, cutoff=0.4)
-    if not nearest:
-      continue
-    modifier = known[nearest[0]]
-    w = w.replace(word, modifier.word, 1)
-    is_good = modifier.value(w) is not None
-    kept[modifier.word] = w if is_good else modifier.example
-  return ':'.join([base, *(kept[word] for word in known if word in kept)])
-
-
-def nearest_names(name: str, known: Iterable[str]) -> List[str]:
-  """Returns up to three known names that are similar to `name`."""
-  by_lower_case = {known_name.lower(): known_name for known_name in known}
-  matches = difflib.get_close_matches(name.lower(), by_lower_case, cutoff=0.5)
-  return [by_lower_case[match] for match in matches]
-
-
-def unknown(name: str, nearest: Sequence[str], advice: str) -> str:
-  """Returns the error message for an unknown name."""
-  question = ', '.join(map(repr, nearest))
-  return (
-    f'env={name!r} is unknown. '
-    + (f'Did you mean {question}? ' if nearest else '')
-    + advice
-  )

@@ -8,11 +8,11 @@ To add environments, write a module with these functions and list the module in
     raises ValueError for an invalid modifier (`naming.parse`).
 """
 
-import contextlib
+import difflib
 import functools
 import importlib
 import inspect
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict
 
 import dm_env
 import numpy as np
@@ -109,10 +109,8 @@ def _construct(
       f'env={name!r}: its constructor returned a {type(environment).__name__}. '
       'It must return a dm_env.Environment or a gymnasium.Env.'
     )
-  observation, action = (
-    environment.observation_spec(),
-    environment.action_spec(),
-  )
+  observation = environment.observation_spec()
+  action = environment.action_spec()
   if observation.dtype != np.uint8 or len(observation.shape) != 3:
     raise ValueError(
       f'env={name!r} has observations {observation.dtype} '
@@ -135,34 +133,27 @@ def find(name: str) -> naming.Maker:
 
   Raises:
     ValueError: if the name is unknown; the message suggests similar names.
-    ImportError: if a package that the environment needs is not installed.
   """
   if name in _registered:
     return naming.Maker(_registered[name])
   prefix = max(filter(name.startswith, _MODULES), key=len)
-  try:
-    maker: Any = importlib.import_module(_MODULES[prefix]).find(name)
-  except ModuleNotFoundError as error:
-    raise ImportError(
-      f'env={name!r} needs the package {error.name!r}, which is not '
-      'installed. Install it with pip.'
-    ) from error
+  maker: Any = importlib.import_module(_MODULES[prefix]).find(name)
   if maker is None:
     raise ValueError(
-      naming.unknown(
-        name,
-        naming.nearest_names(name, _names()),
-        "Choose one of the Atari 57 in snake_case ('montezuma_revenge') or a "
-        "MiniGrid ID ('MiniGrid-DoorKey-8x8-v0').",
-      )
+      f'env={name!r} is unknown. {_suggestions(name)}Choose one of the Atari '
+      "57 in snake_case ('montezuma_revenge') or a MiniGrid ID "
+      "('MiniGrid-DoorKey-8x8-v0')."
     )
   return maker
 
 
-def _names() -> List[str]:
-  """Returns the names of all environments whose packages are installed."""
-  names: List[str] = []
-  for module in _MODULES.values():
-    with contextlib.suppress(ModuleNotFoundError):
-      names += importlib.import_module(module).names()
-  return names
+def _suggestions(name: str) -> str:
+  """Asks whether a similar name was meant; empty if there is none."""
+  by_lower_case = {
+    known.lower(): known
+    for module in _MODULES.values()
+    for known in importlib.import_module(module).names()
+  }
+  matches = difflib.get_close_matches(name.lower(), by_lower_case, cutoff=0.5)
+  nearest = ', '.join(repr(by_lower_case[match]) for match in matches)
+  return f'Did you mean {nearest}? ' if nearest else ''

@@ -1,6 +1,6 @@
 """Vectors of environments that are stepped together in one process."""
 
-from typing import Any, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, NamedTuple, Sequence, Tuple
 
 import dm_env
 import numpy as np
@@ -71,7 +71,6 @@ class VectorEnvironment:
           f'actions): {first} and {other}. Choose environments in which these '
           'are equal.'
         )
-    self._received: Optional[VectorStep] = None
 
   def __len__(self) -> int:
     return len(self.environments)
@@ -96,10 +95,7 @@ class VectorEnvironment:
 
   def recv(self) -> VectorStep:
     """Returns the results of the step that `send` started."""
-    if self._received is None:
-      raise RuntimeError('recv() was called without send(). Call send() first.')
-    step, self._received = self._received, None
-    return step
+    return self._received
 
   def state(self) -> States:
     """Returns the states of all environments as serializable values.

@@ -14,7 +14,6 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from bt_acme.core import types
-from bt_acme.evaluation import video
 
 Color = Tuple[int, int, int]
 
@@ -111,13 +110,30 @@ class ControlView:
     return self._framed(self._picture(), Controller(caption, _END_COLOR))
 
   def _framed(self, picture: np.ndarray, shown: Controller) -> np.ndarray:
+    """Adds a colored border with a caption, if control is shown."""
     if not self._shows_control:
       return picture
-    return framed(picture, shown.name, shown.color)
+    height, width = picture.shape[:2]
+    size = (width + 2 * _BORDER, height + 2 * _BORDER + _CAPTION)
+    canvas = Image.new('RGB', size, shown.color)
+    canvas.paste(Image.fromarray(picture), (_BORDER, _BORDER + _CAPTION))
+    ImageDraw.Draw(canvas).text(
+      (canvas.width // 2, (_BORDER + _CAPTION) // 2),
+      shown.name,
+      fill=_INK,
+      font=ImageFont.load_default(_FONT_SIZE),
+      anchor='mm',
+    )
+    return np.asarray(canvas)
 
   def _picture(self) -> np.ndarray:
     """Renders the environment with its marked cells."""
-    picture = video.screen(self._environment)
+    if not hasattr(self._environment, 'render_rgb'):
+      raise ValueError(
+        f'{type(self._environment).__name__} cannot be rendered. Add a method '
+        'render_rgb() that returns uint8 RGB [height, width, 3].'
+      )
+    picture = self._environment.render_rgb()
     picture = picture.repeat(self._scale, axis=0).repeat(self._scale, axis=1)
     if not self._has_cells:
       return picture
@@ -127,29 +143,6 @@ class ControlView:
       if cell != here:
         _mark(picture, cell, picture.shape[1] // columns, color)
     return picture
-
-
-def framed(picture: np.ndarray, caption: str, color: Color) -> np.ndarray:
-  """Adds a colored border with a caption to an image.
-
-  Args:
-    picture: uint8 RGB [height, width, 3].
-    caption: a short text at the top.
-    color: the color of the border.
-  """
-  height, width = picture.shape[:2]
-  canvas = Image.new(
-    'RGB', (width + 2 * _BORDER, height + 2 * _BORDER + _CAPTION), color
-  )
-  canvas.paste(Image.fromarray(picture), (_BORDER, _BORDER + _CAPTION))
-  ImageDraw.Draw(canvas).text(
-    (canvas.width // 2, (_BORDER + _CAPTION) // 2),
-    caption,
-    fill=_INK,
-    font=ImageFont.load_default(_FONT_SIZE),
-    anchor='mm',
-  )
-  return np.asarray(canvas)
 
 
 def _mark(

@@ -11,13 +11,10 @@ separately. `over_points` applies any statistic to curves. All functions raise
 ValueError for runs of another shape, and for NaN and infinity.
 """
 
-from typing import Any, Callable, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
 from scipy import stats
-
-# The unit that a bootstrap draws with replacement.
-SEEDS, TASKS = 'seeds', 'tasks'
 
 PERCENTILES = (5, 10, 20, 40, 50)  # As in Campos et al. 2021.
 
@@ -101,24 +98,6 @@ def num_above(runs: Any, level: float) -> np.ndarray:
   """
   above = _task_scores(runs) > level
   return np.sum(above, axis=-1).astype(np.float64)
-
-
-def optimality_gap(runs: Any, target: float = 100.0) -> np.ndarray:
-  """Computes the average shortfall of runs from a target.
-
-    target - mean over runs of min(run, target)
-
-  Scores above the target count as the target. Source: Agarwal et al. 2021,
-  Sec. 4.3.
-
-  Args:
-    runs: float [..., seeds, tasks].
-    target: the desired score, in the unit of the runs.
-
-  Returns:
-    float64 [...]; 0 if all runs reach the target.
-  """
-  return target - np.mean(np.minimum(_checked(runs), target), axis=(-2, -1))
 
 
 def performance_profile(runs: Any, taus: Any) -> np.ndarray:
@@ -207,21 +186,15 @@ def over_points(statistic: Statistic) -> Statistic:
 def bootstrap(
   statistic: Statistic,
   *samples: Any,
-  strata: str = SEEDS,
   seed: int = 0,
   confidence: float = 0.95,
   num_resamples: int = 2_000,
 ) -> Estimate:
   """Computes a statistic and its percentile-bootstrap interval.
 
-  With `SEEDS`, seeds are drawn with replacement within each task, independently
-  for each task and algorithm. The interval shows how much the statistic could
-  change with other seeds of the same tasks (Agarwal et al. 2021, Sec. 4.1).
-
-  With `TASKS`, tasks are drawn with all their seeds, and all algorithms use the
-  same draws. The interval shows how much the statistic could change with other
-  tasks. This differs from Agarwal et al. 2021, whose bootstrap over tasks also
-  draws the seeds of each task, so that the noise of seeds counts twice.
+  Seeds are drawn with replacement within each task, independently for each task
+  and algorithm. The interval shows how much the statistic could change with
+  other seeds of the same tasks (Agarwal et al. 2021, Sec. 4.1).
 
   Args:
     statistic: a function from arrays [..., seeds, tasks], one per sample, to
@@ -229,104 +202,62 @@ def bootstrap(
       sample, or `probability_of_improvement` for two.
     *samples: float [seeds, tasks], one per algorithm; [seeds, tasks, points]
       for a statistic returned by `over_points`.
-    strata: `SEEDS` or `TASKS`.
     seed: the seed of the draws.
     confidence: the share of the resampled statistics within the interval.
     num_resamples: the number of resamples.
 
   Returns:
     The statistic of `samples` and its interval, which is NaN if a sample has
-    only one seed (with `TASKS`, only one task).
+    only one seed.
 
   Raises:
     ValueError: if a setting or a sample is out of range.
   """
-  if strata not in (SEEDS, TASKS):
-    raise ValueError(f'strata={strata!r} must be {SEEDS!r} or {TASKS!r}.')
   if not 0 < confidence < 1:
     raise ValueError(f'confidence={confidence} must be between 0 and 1.')
   if num_resamples < 1:
     raise ValueError(f'num_resamples={num_resamples} must be positive.')
-  runs = [_resamplable(sample) for sample in samples]
+  runs = [_checked(sample) for sample in samples]
   value = np.asarray(statistic(*runs))
-  if min(sample.shape[strata == TASKS] for sample in runs) < 2:
+  if min(map(len, runs)) < 2:
     low, high = np.full((2, *value.shape), np.nan)
   else:
     rng = np.random.default_rng(seed)
-    draw = _draw_seeds if strata == SEEDS else _draw_tasks
-    resampled = _resampled(statistic, runs, draw(rng, runs, num_resamples))
+    draws = [
+      rng.integers(len(sample), size=(num_resamples, *sample.shape[:2]))
+      for sample in runs
+    ]
+    resampled = _resampled(statistic, runs, draws)
     tail = (1 - confidence) / 2
     low, high = np.quantile(resampled, [tail, 1 - tail], axis=0)
   return Estimate(*(x if np.ndim(x) else float(x) for x in (value, low, high)))
 
 
-Draws = Tuple[np.ndarray, np.ndarray]  # Seeds and tasks, [resamples, S, T].
-
-
-def _draw_seeds(
-  rng: np.random.Generator, runs: Sequence[np.ndarray], num_resamples: int
-) -> Sequence[Draws]:
-  """Draws seeds within each task, for each sample."""
-  draws = []
-  for sample in runs:
-    shape = (num_resamples, *sample.shape[:2])
-    tasks = np.broadcast_to(np.arange(shape[-1]), shape)
-    draws.append((rng.integers(shape[1], size=shape), tasks))
-  return draws
-
-
-def _draw_tasks(
-  rng: np.random.Generator, runs: Sequence[np.ndarray], num_resamples: int
-) -> Sequence[Draws]:
-  """Draws tasks once, for all samples."""
-  counts = {sample.shape[1] for sample in runs}
-  if len(counts) > 1:
-    raise ValueError(
-      f'The samples have different numbers of tasks, {sorted(counts)}. With '
-      f'strata={TASKS!r}, pass [seeds, tasks] of the same tasks in the same '
-      'order.'
-    )
-  (num_tasks,) = counts
-  drawn = rng.integers(num_tasks, size=(num_resamples, 1, num_tasks))
-  draws = []
-  for sample in runs:
-    shape = (num_resamples, *sample.shape[:2])
-    seeds = np.broadcast_to(np.arange(shape[1])[:, None], shape)
-    draws.append((seeds, np.broadcast_to(drawn, shape)))
-  return draws
-
-
 def _resampled(
-  statistic: Statistic, runs: Sequence[np.ndarray], draws: Sequence[Draws]
+  statistic: Statistic, runs: Sequence[np.ndarray], draws: Sequence[np.ndarray]
 ) -> np.ndarray:
-  """Computes the statistic of each resample: float64 [resamples, ...].
+  """Computes the statistic of each resample.
 
   Resamples are computed in chunks, because thousands of resamples of curves
   would not fit into memory.
+
+  Args:
+    statistic: see `bootstrap`.
+    runs: the samples, [S, T, ...] each.
+    draws: the seeds drawn from each sample, int [resamples, S, T].
+
+  Returns:
+    float64 [resamples, ...].
   """
-  num_resamples = len(draws[0][0])
-  rows = max(_CHUNK // max(sample.size for sample in runs), 1)
-  return np.concatenate(
-    [
-      statistic(
-        *(
-          sample[seeds[first : first + rows], tasks[first : first + rows]]
-          for sample, (seeds, tasks) in zip(runs, draws, strict=True)
-        )
-      )
-      for first in range(0, num_resamples, rows)
-    ]
-  )
-
-
-def _resamplable(sample: Any) -> np.ndarray:
-  sample = _checked(sample)
-  if sample.ndim > 3:
-    raise ValueError(
-      f'A sample of shape {sample.shape} cannot be resampled. Pass [seeds, '
-      'tasks], or [seeds, tasks, points] for curves.'
+  size = max(_CHUNK // max(sample.size for sample in runs), 1)
+  chunks = []
+  for first in range(0, len(draws[0]), size):
+    resamples = (
+      sample[seeds[first : first + size], np.arange(sample.shape[1])]
+      for sample, seeds in zip(runs, draws, strict=True)
     )
-  return sample
+    chunks.append(statistic(*resamples))
+  return np.concatenate(chunks)
 
 
 def _task_scores(runs: Any) -> np.ndarray:

@@ -69,12 +69,10 @@ def last(workdir: str, label: str, column: str) -> float:
     return 0.0
   with path.open() as f:
     names = f.readline().strip().split(',')
-  if column not in names:
-    return 0.0
   for start, line in lines_from_end(path):
-    cells = line.decode().strip().split(',')[names.index(column) :]
-    if start and cells and cells[0]:
-      return float(cells[0])
+    row = dict(zip(names, line.decode().strip().split(','), strict=False))
+    if start and row.get(column):
+      return float(row[column])
   return 0.0
 
 

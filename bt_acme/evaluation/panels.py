@@ -98,14 +98,7 @@ def draw(
 
   Returns:
     The figure.
-
-  Raises:
-    ValueError: if there is no panel, or if `columns` is not positive.
   """
-  if not panels or columns < 1:
-    raise ValueError(
-      f'len(panels)={len(panels)} and columns={columns} must be positive.'
-    )
   columns = min(columns, len(panels))
   rows = -(-len(panels) // columns)
   style = _LARGE if len(panels) <= _MOST_LARGE else _SMALL

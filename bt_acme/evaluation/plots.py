@@ -70,8 +70,7 @@ def learning_curves(
   Returns:
     The figure.
   """
-  figure = Picture(figsize=(7, 4.2))
-  axes = figure.subplots()
+  figure, axes = _curve_axes(title, ylabel)
   for i, (label, seeds) in enumerate(curves.items()):
     color = f'C{i}'
     for steps, values in seeds:
@@ -83,7 +82,6 @@ def learning_curves(
     axes.plot(
       steps, values.mean(axis=0), color=color, label=label, linewidth=2.2
     )
-  axes.set(xlabel='actor steps', ylabel=ylabel, title=title)
   axes.grid(alpha=0.3)
   axes.legend(frameon=False)
   axes.spines[['top', 'right']].set_visible(False)
@@ -108,8 +106,7 @@ def stacked_shares(
   Returns:
     The figure.
   """
-  figure = Picture(figsize=(7, 4.2))
-  axes = figure.subplots()
+  figure, axes = _curve_axes(title, ylabel)
   curves = list(shares.values())
   axes.stackplot(
     curves[0][0],
@@ -119,7 +116,7 @@ def stacked_shares(
     alpha=0.85,
   )
   axes.margins(x=0)
-  axes.set(xlabel='actor steps', ylabel=ylabel, title=title, ylim=(0, 1))
+  axes.set_ylim(0, 1)
   axes.legend(
     frameon=False, loc='upper left', bbox_to_anchor=(1.0, 1.0), reverse=True
   )
@@ -152,8 +149,7 @@ def score_curve(
   Returns:
     The figure.
   """
-  figure = Picture(figsize=(7, 4.4))
-  axes = figure.subplots()
+  figure, axes = _curve_axes(title, 'score', height=4.4)
   axes.plot(*training, color='C0', label=training_label)
   axes.plot(*evaluation, '.', color='C1', markersize=4, alpha=0.5)
   axes.plot(*means_by_step(evaluation), 'o-', color='C1', label='evaluation')
@@ -168,10 +164,19 @@ def score_curve(
   axes.xaxis.set_major_formatter(_THOUSANDS)
   frames.xaxis.set_major_formatter(_THOUSANDS)
   frames.set_xlabel('frames')
-  axes.set(xlabel='actor steps', ylabel='score', title=title)
   axes.grid(alpha=0.3)
   axes.legend(edgecolor='none')
   return _save(figure, path)
+
+
+def _curve_axes(
+  title: str, ylabel: str, *, height: float = 4.2
+) -> Tuple[Picture, Any]:
+  """Returns a figure and its axes, for curves over actor steps."""
+  figure = Picture(figsize=(7, height))
+  axes = figure.subplots()
+  axes.set(xlabel='actor steps', ylabel=ylabel, title=title)
+  return figure, axes
 
 
 def means_by_step(scores: Curve) -> Curve:

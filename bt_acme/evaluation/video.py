@@ -1,33 +1,13 @@
 """Writes videos for browsers, as WebM files and GIFs."""
 
 import pathlib
-import zlib
 from typing import Any, List, Optional
 
 import cv2
-import dm_env
 import numpy as np
 from PIL import Image
 
 _GIF_COLORS = 128
-
-
-def screen(environment: dm_env.Environment) -> np.ndarray:
-  """Renders an environment.
-
-  Returns:
-    uint8 RGB [height, width, 3].
-
-  Raises:
-    ValueError: if the environment cannot be rendered.
-  """
-  for name in ('screen_rgb', 'render_rgb'):
-    if hasattr(environment, name):
-      return getattr(environment, name)()
-  raise ValueError(
-    f'{type(environment).__name__} cannot be rendered. Add a method '
-    'render_rgb() that returns uint8 RGB [height, width, 3].'
-  )
 
 
 class VideoWriter:
@@ -46,23 +26,17 @@ class VideoWriter:
         the speed of the game.
 
     Raises:
-      ValueError: if the path has another ending, or its directory cannot be
-        created.
+      ValueError: if the path has another ending.
     """
     self._path = pathlib.Path(path)
     if self._path.suffix not in ('.webm', '.gif'):
       raise ValueError(f'video={path!r} must end in .webm or .gif.')
-    try:
-      self._path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-      raise ValueError(
-        f'video={path!r} cannot be written: {error}. Choose another file.'
-      ) from error
+    self._path.parent.mkdir(parents=True, exist_ok=True)
     self._partial = self._path.with_name('.' + self._path.name)
     self._frames_per_second = frames_per_second
     self._webm: Optional[Any] = None
-    # The compressed frames of a GIF, which Pillow writes all at once.
-    self._gif: List[bytes] = []
+    # The frames of a GIF, which Pillow writes all at once.
+    self._gif: List[Image.Image] = []
     self._size = (0, 0)
     self.frames = 0
 
@@ -71,7 +45,10 @@ class VideoWriter:
     height, width = frame.shape[:2]
     self._size = (width, height)
     if self._path.suffix == '.gif':
-      self._gif.append(zlib.compress(frame.tobytes()))
+      # A reduced palette makes a small file.
+      self._gif.append(
+        Image.fromarray(frame).quantize(_GIF_COLORS, dither=Image.Dither.NONE)
+      )
     else:
       self._webm = self._webm or self._open_webm()
       self._webm.write(np.ascontiguousarray(frame[..., ::-1]))
@@ -98,18 +75,12 @@ class VideoWriter:
     return writer
 
   def _write_gif(self) -> None:
-    """Writes a GIF that loops, with a reduced palette, for a small file."""
-    first, *others = (
-      Image.frombytes('RGB', self._size, zlib.decompress(frame)).quantize(
-        _GIF_COLORS, dither=Image.Dither.NONE
-      )
-      for frame in self._gif
-    )
-    first.save(
+    """Writes a GIF that loops."""
+    self._gif[0].save(
       self._partial,
       format='GIF',
       save_all=True,
-      append_images=others,
+      append_images=self._gif[1:],
       duration=round(1000 / self._frames_per_second),
       loop=0,
     )

@@ -61,7 +61,7 @@ class Visits:
     self.counts[position] += 1
     visited.add(position)
     self.pictures[position.room] = montezuma.room_picture(
-      environment.screen_rgb()
+      environment.render_rgb()
     )
 
 

@@ -11,7 +11,7 @@ from ale_py import roms
 from bt_acme import environments
 from bt_acme.environments import atari_tasks
 
-_GAMES = (atari_tasks.MS_PACMAN, atari_tasks.HERO)
+_PACMAN, _HERO = atari_tasks.MS_PACMAN, atari_tasks.HERO
 
 
 def _emulator(name, seed=0):
@@ -20,31 +20,22 @@ def _emulator(name, seed=0):
   ale.setFloat('repeat_action_probability', 0.0)
   ale.setInt('random_seed', seed)
   ale.loadROM(str(roms.get_rom_path(name)))
+  ale.reset_game()
   return ale
 
 
-def _prolong_fright(ale, rng):
-  """Ms Pacman: prolongs the effect of a pill."""
-  frightened = atari_tasks.MS_PACMAN.memory['frightened']
-  value = int(ale.getRAM()[frightened])
-  if value & 63 and rng.random() < 0.02:
-    ale.setRAM(frightened, value | 62)
-
-
-def _move_ghost(ale, rng):
-  """Ms Pacman: moves a frightened ghost onto the player."""
+def _force_ghosts_and_fruits(ale, rng):
+  """Prolongs the effect of pills, moves ghosts, and changes the fruit."""
   ram = ale.getRAM()
+  frightened = _PACMAN.memory['frightened']
+  if ram[frightened] & 63 and rng.random() < 0.02:
+    ale.setRAM(frightened, int(ram[frightened]) | 62)
   ghost = int(rng.integers(4))
   if ram[1 + ghost] & 0x80 and rng.random() < 0.05:
     for ghosts, player in ((6, 10), (12, 16)):  # Columns, then rows.
       ale.setRAM(ghosts + ghost, int(ram[player]))
-
-
-def _change_fruit(ale, rng):
-  """Ms Pacman: changes the current fruit to a random kind."""
-  ram = ale.getRAM()
-  if ram[atari_tasks.MS_PACMAN.memory['fruit_x']] and rng.random() < 0.1:
-    fruit = atari_tasks.MS_PACMAN.memory['fruit_lives']
+  if ram[_PACMAN.memory['fruit_x']] and rng.random() < 0.1:
+    fruit = _PACMAN.memory['fruit_lives']
     ale.setRAM(fruit, int(rng.integers(7)) << 4 | int(ram[fruit]) & 15)
 
 
@@ -56,204 +47,125 @@ def _random_actions(ale, rng):
     yield from itertools.repeat(action, rng.integers(1, 40))
 
 
-def _play(ale, actions, *, before_frame=lambda: None):
-  """Plays consecutive episodes and returns the frames with a reward."""
-  rewarded = []
-  for number, action in enumerate(actions):
+def _play(task, ale, actions, before_frame=lambda: None):
+  """Plays consecutive episodes; yields the events of each reward."""
+  for action in actions:
     before_frame()
     ram_before = ale.getRAM()
     reward = ale.act(action)
     if reward:
-      rewarded.append(
-        atari_tasks.Frame(number, reward, ram_before, ale.getRAM())
-      )
+      yield task.events(reward, ram_before, ale.getRAM())
     if ale.game_over():
       ale.reset_game()
-  return rewarded
 
 
-def _random_play(game, frames, *, seed, interventions=()):
-  """Plays random actions from a reset, with interventions before each frame."""
-  ale = _emulator(game.name, seed)
-  rng = np.random.default_rng(seed)
-  ale.reset_game()
-
-  def intervene():
-    for intervention in interventions:
-      intervention(ale, rng)
-
-  actions = itertools.islice(_random_actions(ale, rng), frames)
-  return _play(ale, actions, before_frame=intervene)
-
-
-def _count(game, rewarded):
-  return collections.Counter(
-    event for frame in rewarded for event in atari_tasks.events(game, frame)
-  )
-
-
-@pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
-def test_all_rewards_of_random_play_are_attributed(game):
-  rewarded = _random_play(game, 12_000, seed=0)
-  counts = _count(game, rewarded)
-  expected = {
-    'ms_pacman': {'dot', 'pill', 'ghost_1'},
-    'hero': {'wall', 'rescue'},
-  }
-  assert expected[game.name] <= set(counts), counts
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
-def test_all_rewards_of_long_random_play_are_attributed(game):
-  interventions = (
-    (_prolong_fright, _move_ghost, _change_fruit)
-    if game is atari_tasks.MS_PACMAN
-    else ()
-  )
+@pytest.mark.parametrize(
+  'task, seeds, frames, is_forced, expected',
+  [
+    (_PACMAN, [0], 12_000, False, {'dot', 'pill', 'ghost_1'}),
+    (_PACMAN, [4], 6_000, True, set(atari_tasks._GHOSTS)),
+    (_HERO, [0], 12_000, False, {'wall', 'rescue'}),
+    *(
+      pytest.param(*parts, marks=pytest.mark.slow)
+      for parts in (
+        (_PACMAN, range(12), 20_000, False, {'dot', 'pill'}),
+        (_PACMAN, range(12), 20_000, True, {'dot', 'pill', 'ghost_4'}),
+        (_HERO, range(12), 20_000, False, {'creature', 'bonus', 'rescue'}),
+      )
+    ),
+  ],
+)
+def test_all_rewards_of_random_play_are_attributed(
+  task, seeds, frames, is_forced, expected
+):
   counts = collections.Counter()
-  for seed in range(12):
-    for chosen in {(), interventions}:
-      rewarded = _random_play(game, 20_000, seed=seed, interventions=chosen)
-      counts += _count(game, rewarded)
-  expected = {
-    'ms_pacman': {
-      'dot',
-      'pill',
-      *atari_tasks.TASKS['ms_pacman:ghosts_easy'].rewards,
-    },
-    'hero': {'rescue', 'wall', 'creature', 'bonus'},
-  }
-  print(game.name, dict(counts))
-  assert expected[game.name] <= set(counts), counts
+  for seed in seeds:
+    ale, rng = _emulator(task.game, seed), np.random.default_rng(seed)
 
+    def intervene(ale=ale, rng=rng):
+      if is_forced:
+        _force_ghosts_and_fruits(ale, rng)
 
-def test_forced_ghosts_and_fruits_are_attributed():
-  rewarded = _random_play(
-    atari_tasks.MS_PACMAN,
-    6_000,
-    seed=4,
-    interventions=(_prolong_fright, _move_ghost, _change_fruit),
-  )
-  counts = _count(atari_tasks.MS_PACMAN, rewarded)
-  assert {'ghost_1', 'ghost_2', 'ghost_3', 'ghost_4'} <= set(counts), counts
+    actions = itertools.islice(_random_actions(ale, rng), frames)
+    for events in _play(task, ale, actions, intervene):
+      counts.update(events)
+  assert expected <= set(counts), counts
 
 
 def test_ms_pacmans_extra_life_is_distinguished_from_the_dot():
   ale = _emulator('ms_pacman')
-  ale.reset_game()
-  ale.setRAM(atari_tasks.MS_PACMAN.memory['score'], 0x90)
-  ale.setRAM(atari_tasks.MS_PACMAN.memory['score'] + 1, 0x99)
+  ale.setRAM(_PACMAN.memory['score'], 0x90)
+  ale.setRAM(_PACMAN.memory['score'] + 1, 0x99)
   ale.act(ale_py.Action.NOOP)  # Its reward is the score just set.
-  rewarded = _play(ale, [ale_py.Action.LEFT] * 300)
-  first, second, *_ = [
-    atari_tasks.events(atari_tasks.MS_PACMAN, f) for f in rewarded
-  ]
+  first, second, *_ = _play(_PACMAN, ale, [ale_py.Action.LEFT] * 300)
   assert set(first) == {'dot', 'extra_life'} and second == ('dot',)
 
 
-def test_attribution_matches_the_counter_of_dots():
-  eaten = atari_tasks.MS_PACMAN.memory['eaten']
-  rewarded = _random_play(atari_tasks.MS_PACMAN, 5_000, seed=2)
-  assert len(rewarded) > 20
-  for frame in rewarded:
-    meals = {'dot', 'pill'} & set(
-      atari_tasks.events(atari_tasks.MS_PACMAN, frame)
-    )
-    counted = int(frame.ram_after[eaten]) - int(frame.ram_before[eaten])
-    assert counted == len(meals)
+def _ram(task, signals):
+  """Returns a memory that is zero except for the given signals."""
+  ram = np.zeros(128, np.uint8)
+  for signal, value in signals.items():
+    ram[task.memory[signal]] = value
+  return ram
 
 
-# Fruits on the screen.
-_STRAWBERRY = {'fruit_x': 9, 'fruit_lives': 0x12}
-_ORANGE = {'fruit_x': 9, 'fruit_lives': 0x22}
-
-
-def _bonus(**signals):
-  return {'bonus': 255, **signals}
-
-
-def _frame(game, reward, before, after):
-  """Returns a frame whose memory is zero except for the given signals."""
-  rams = []
-  for signals in (before, after):
-    ram = np.zeros(128, np.uint8)
-    for signal, value in signals.items():
-      ram[game.memory[signal]] = value
-    rams.append(ram)
-  return atari_tasks.Frame(1, reward, *rams)
+def _fruit(kind, **signals):
+  return {'fruit_x': 9, 'fruit_lives': kind << 4 | 2, **signals}
 
 
 @pytest.mark.parametrize(
-  'reward, before, after, expected',
+  'task, reward, before, after, expected',
   [
-    (10, {}, {}, {'dot'}),
-    (50, {}, {}, {'pill'}),
-    (200, {'frightened': 30}, {}, {'ghost_1'}),
-    (410, {'frightened': 64 | 30}, {}, {'dot', 'ghost_2'}),
-    (800, {'frightened': 128 | 30}, {}, {'ghost_3'}),
-    (1600, {'frightened': 192 | 1}, {}, {'ghost_4'}),
-    (250, {'frightened': 64 | 30}, {}, {'pill', 'ghost_1'}),
-    (100, {'fruit_x': 9, 'fruit_lives': 0x02}, {}, {'cherry'}),
-    (200, _STRAWBERRY, {}, {'strawberry'}),
-    (510, _ORANGE, {}, {'dot', 'orange'}),
-    (700, {'fruit_x': 9, 'fruit_lives': 0x32}, {}, {'pretzel'}),
-    (700, {**_ORANGE, 'frightened': 5}, {}, {'orange', 'ghost_1'}),
-    (1000, {'fruit_x': 9, 'fruit_lives': 0x42}, {}, {'apple'}),
-    (2000, {'fruit_x': 9, 'fruit_lives': 0x52}, {}, {'pear'}),
-    (5000, {'fruit_x': 9, 'fruit_lives': 0x62}, {}, {'banana'}),
-    (11, {'fruit_lives': 0x02}, {'fruit_lives': 0x03}, {'dot', 'extra_life'}),
+    (_PACMAN, 10, {}, {}, {'dot'}),
+    (_PACMAN, 50, {}, {}, {'pill'}),
+    (_PACMAN, 200, {'frightened': 30}, {}, {'ghost_1'}),
+    (_PACMAN, 410, {'frightened': 64 | 30}, {}, {'dot', 'ghost_2'}),
+    (_PACMAN, 800, {'frightened': 128 | 30}, {}, {'ghost_3'}),
+    (_PACMAN, 1600, {'frightened': 192 | 1}, {}, {'ghost_4'}),
+    (_PACMAN, 250, {'frightened': 64 | 30}, {}, {'pill', 'ghost_1'}),
+    (_PACMAN, 100, _fruit(0), {}, {'cherry'}),
+    (_PACMAN, 200, _fruit(1), {}, {'strawberry'}),
+    (_PACMAN, 510, _fruit(2), {}, {'dot', 'orange'}),
+    (_PACMAN, 700, _fruit(3), {}, {'pretzel'}),
+    (_PACMAN, 700, _fruit(2, frightened=5), {}, {'orange', 'ghost_1'}),
+    (_PACMAN, 1000, _fruit(4), {}, {'apple'}),
+    (_PACMAN, 2000, _fruit(5), {}, {'pear'}),
+    (_PACMAN, 5000, _fruit(6), {}, {'banana'}),
+    (_HERO, 1000, {}, {'bonus': 255}, {'rescue'}),
+    (_HERO, 1050, {}, {'bonus': 255}, {'rescue', 'creature'}),
+    (_HERO, 1000, {'bonus': 255}, {'bonus': 255}, {'bonus'}),
+    (_HERO, 50, {'bonus': 255, 'dynamite': 3}, {'dynamite': 2}, {'bonus'}),
+    (_HERO, 75, {'dynamite': 6}, {'dynamite': 5}, {'wall'}),
+    (_HERO, 50, {'dynamite': 6}, {'dynamite': 6}, {'creature'}),
+    (_HERO, 125, {'dynamite': 6}, {'dynamite': 5}, {'wall', 'creature'}),
   ],
 )
-def test_events_of_ms_pacman(reward, before, after, expected):
-  frame = _frame(atari_tasks.MS_PACMAN, reward, before, after)
-  assert set(atari_tasks.events(atari_tasks.MS_PACMAN, frame)) == expected
+def test_events(task, reward, before, after, expected):
+  rams = _ram(task, before), _ram(task, after)
+  assert set(task.events(reward, *rams)) == expected
 
 
 @pytest.mark.parametrize(
-  'reward, before, after, expected',
+  'task, reward, before, after',
   [
-    (1000, {}, {'bonus': 255}, {'rescue'}),
-    (1050, {}, {'bonus': 255}, {'rescue', 'creature'}),
-    (1000, {'bonus': 255}, {'bonus': 255}, {'bonus'}),
-    (50, _bonus(dynamite=3), _bonus(dynamite=2), {'bonus'}),
-    (75, {'dynamite': 6}, {'dynamite': 5}, {'wall'}),
-    (50, {'dynamite': 6}, {'dynamite': 6}, {'creature'}),
-    (125, {'dynamite': 6}, {'dynamite': 5}, {'wall', 'creature'}),
-  ],
-)
-def test_events_of_hero(reward, before, after, expected):
-  frame = _frame(atari_tasks.HERO, reward, before, after)
-  assert set(atari_tasks.events(atari_tasks.HERO, frame)) == expected
-
-
-@pytest.mark.parametrize(
-  'game, reward, before, after',
-  [
-    (atari_tasks.MS_PACMAN, 200, {}, {}),  # No frightened ghost, no fruit.
-    (atari_tasks.MS_PACMAN, 100, {'fruit_x': 9}, {'fruit_x': 9}),  # Not eaten.
-    # There is no eighth kind of fruit.
-    (atari_tasks.MS_PACMAN, 100, {'fruit_x': 9, 'fruit_lives': 0x70}, {}),
+    (_PACMAN, 200, {}, {}),  # No frightened ghost, no fruit.
+    (_PACMAN, 100, {'fruit_x': 9}, {'fruit_x': 9}),  # Not eaten.
+    (_PACMAN, 100, _fruit(7), {}),  # There is no eighth kind of fruit.
     # The first ghost and a strawberry have equal rewards.
-    (atari_tasks.MS_PACMAN, 200, {**_STRAWBERRY, 'frightened': 9}, {}),
-    (atari_tasks.MS_PACMAN, 11, {'fruit_lives': 2}, {'fruit_lives': 2}),
-    (atari_tasks.HERO, 75, {'dynamite': 6}, {'dynamite': 6}),
-    (atari_tasks.HERO, 1000, {}, {}),
-    (atari_tasks.HERO, 20, {}, {}),
+    (_PACMAN, 200, _fruit(1, frightened=9), {}),
+    (_PACMAN, 11, {'fruit_lives': 2}, {'fruit_lives': 2}),
+    (_HERO, 75, {'dynamite': 6}, {'dynamite': 6}),
+    (_HERO, 1000, {}, {}),
+    (_HERO, 20, {}, {}),
   ],
 )
-def test_the_error_shows_a_frame_that_cannot_be_attributed(
-  game, reward, before, after
+def test_the_error_shows_a_reward_that_cannot_be_attributed(
+  task, reward, before, after
 ):
-  frame = _frame(game, reward, before, after)._replace(number=4711)
-  with pytest.raises(RuntimeError) as error:
-    atari_tasks.events(game, frame)
-  message = str(error.value)
-  assert game.name in message
-  assert f'reward {reward} on frame 4711' in message
-  for signal, index in game.memory.items():
-    values = f'{frame.ram_before[index]} -> {frame.ram_after[index]}'
-    assert f'{signal} [{index}] {values}' in message
+  with pytest.raises(RuntimeError, match=f'reward {reward}; memory') as error:
+    task.events(reward, _ram(task, before), _ram(task, after))
+  for signal, value in before.items():
+    assert f'{signal!r}: {value}' in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -271,12 +183,9 @@ def test_the_error_shows_a_frame_that_cannot_be_attributed(
   ],
 )
 def test_rewards_of_tasks(name, events, expected):
-  game = atari_tasks.TASKS[name].game._replace(
-    candidates=lambda frame: [events]
-  )
-  task = atari_tasks.TASKS[name]._replace(game=game)
-  frame = _frame(task.game, sum(events.values()), {}, {})
-  assert task.reward(frame) == expected
+  task = atari_tasks.TASKS[name]._replace(candidates=lambda *_: [events])
+  ram = _ram(task, {})
+  assert task.reward(sum(events.values()), ram, ram) == expected
 
 
 def test_rewards_are_computed_for_each_frame_of_a_repeated_action():
@@ -297,14 +206,10 @@ def test_rewards_are_computed_for_each_frame_of_a_repeated_action():
   assert several > 3
 
 
-@pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
-@pytest.mark.parametrize('seed', [0, 7])
-def test_memory_layout(game, seed):
-  atari_tasks.GameTask(game, {}).check(_emulator(game.name, seed))
-
-
-@pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
-@pytest.mark.parametrize('rom', ['pong', 'pacman', 'kangaroo'])
-def test_an_unexpected_memory_layout_is_refused(game, rom):
-  with pytest.raises(ValueError, match=f'The ROM of {game.name!r}'):
-    atari_tasks.GameTask(game, {}).check(_emulator(rom))
+@pytest.mark.parametrize('task', [_PACMAN, _HERO], ids=lambda task: task.game)
+def test_an_unexpected_memory_layout_is_refused(task):
+  for seed in (0, 7):
+    task.check(_emulator(task.game, seed))
+  for rom in ('pong', 'pacman', 'kangaroo'):
+    with pytest.raises(ValueError, match=f'The ROM of {task.game!r}'):
+      task.check(_emulator(rom))

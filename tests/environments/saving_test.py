@@ -1,5 +1,6 @@
 """Tests that a restored environment continues as if never stopped."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -37,24 +38,27 @@ def play(environment, actions):
   return [environment.step(action) for action in actions]
 
 
-def check_continues(make, before, after):
-  """Checks that an environment of another seed continues from its state."""
-  environment, other = make(0), make(1)
-  environment.reset()
-  play(environment, before)
-  other.restore(round_trips.round_trip(saving.state_of(environment)))
-  expected = play(environment, after)
-  for one, two in zip(expected, play(other, after), strict=True):
-    assert_same(one, two)
-  environment.close()
-  other.close()
-  return expected
-
-
-def draw_actions(environment, *counts):
+def draw_actions(environment, count):
   rng = np.random.default_rng(0)
-  num_actions = environment.action_spec().num_values
-  return [rng.integers(num_actions, size=count) for count in counts]
+  if isinstance(environment, vector.VectorEnvironment):
+    return rng.integers(3, size=(count, len(environment)))
+  spec = environment.action_spec()
+  if hasattr(spec, 'num_values'):
+    return rng.integers(spec.num_values, size=count)
+  return rng.uniform(spec.minimum, spec.maximum, (count, *spec.shape))
+
+
+def check_continues(make, num_before, num_after):
+  """Checks that an environment of another seed continues from its state."""
+  environment, other = make(seed=0), make(seed=1)
+  actions = draw_actions(environment, num_before + num_after)
+  environment.reset()
+  play(environment, actions[:num_before])
+  other.restore(round_trips.round_trip(saving.state_of(environment)))
+  expected = play(environment, actions[num_before:])
+  for one, two in zip(expected, play(other, actions[num_before:]), strict=True):
+    assert_same(one, two)
+  return expected
 
 
 @pytest.mark.parametrize(
@@ -67,43 +71,20 @@ def draw_actions(environment, *counts):
   ],
 )
 def test_single_environments(name, num_before, num_after):
-  def make(seed):
-    return environments.make(name, seed=seed)
-
-  actions = draw_actions(make(0), num_before, num_after)
-  steps = check_continues(make, *actions)
+  make = functools.partial(environments.make, name)
+  steps = check_continues(make, num_before, num_after)
   assert num_after < 600 or any(step.last() for step in steps)
 
 
-def test_no_ops_after_the_end_of_an_episode():
-  def make(seed):
-    return atari.Atari('breakout', seed=seed, max_frames=200)
-
-  for num_before in (49, 50, 51):  # Around the end of an episode.
-    check_continues(make, *draw_actions(make(0), num_before, 60))
+@pytest.mark.parametrize('num_before', [49, 50, 51])
+def test_no_ops_after_the_end_of_an_episode(num_before):
+  make = functools.partial(atari.Atari, 'breakout', max_frames=200)
+  check_continues(make, num_before, 60)
 
 
-@pytest.mark.parametrize('name', ['CartPole-v1', 'Pendulum-v1', 'Acrobot-v1'])
-def test_gymnasium(name):
-  def make(seed):
-    return gymnasium.Gymnasium(name, seed=seed)
-
-  spec = make(0).action_spec()
-  rng = np.random.default_rng(0)
-
-  def actions(count):
-    if hasattr(spec, 'num_values'):
-      return rng.integers(spec.num_values, size=count)
-    return rng.uniform(spec.minimum, spec.maximum, (count, *spec.shape))
-
-  check_continues(make, actions(130), actions(90))
-
-
-def test_before_the_first_reset():
-  for name in ('Recall-6', 'MiniGrid-FourRooms-v0'):
-    one, other = (environments.make(name, seed=seed) for seed in (0, 1))
-    other.restore(one.state())
-    assert_same(one.reset(), other.reset())
+def test_gymnasium():
+  make = functools.partial(gymnasium.Gymnasium, 'Pendulum-v1')
+  check_continues(make, 130, 90)
 
 
 @pytest.mark.parametrize(
@@ -111,33 +92,15 @@ def test_before_the_first_reset():
   [*itertools.product(ATARI, [30]), *itertools.product(NAMES, [75])],
 )
 def test_vectors(name, num_steps):
-  def make(seed):
-    return environments.make_vector(name, 3, seed=seed)
-
-  num_actions = environments.make(name, seed=0).action_spec().num_values
-  rng = np.random.default_rng(0)
-  check_continues(make, *rng.integers(num_actions, size=(2, num_steps, 3)))
+  make = functools.partial(environments.make_vector, name, 3)
+  check_continues(make, num_steps, num_steps)
 
 
-def test_atari_vector_after_several_episodes():
-  original, other = (
-    atari_vector.AtariVector('breakout', seeds, max_frames=240)
-    for seeds in ([0, 1], [2, 3])
-  )
-  rng = np.random.default_rng(0)
-  original.reset()
-  ends = sum(
-    original.step(rng.integers(18, size=2)).is_last.sum() for _ in range(150)
-  )
-  assert ends > 2
-  original.reset()  # Continues the random streams of no-ops.
-  original.step(rng.integers(18, size=2))
-  other.restore(original.state())
-  for _ in range(80):
-    action = rng.integers(18, size=2)
-    assert_same(original.step(action), other.step(action))
-  with pytest.raises(RuntimeError, match='after the first reset'):
-    other.restore(original.state())
+def test_before_the_first_reset():
+  for name in ('Recall-6', 'MiniGrid-FourRooms-v0'):
+    one, other = (environments.make(name, seed=seed) for seed in (0, 1))
+    other.restore(one.state())
+    assert_same(one.reset(), other.reset())
 
 
 def test_atari_vector_records_actions_since_the_latest_seed(monkeypatch):
@@ -161,6 +124,7 @@ def test_atari_vector_records_actions_since_the_latest_seed(monkeypatch):
       alone.reset()
   num_rows = [len(state['actions']) for state in states.values()]
   assert num_rows[0] == 52 and max(num_rows) < 150
+  # All games have ended an episode and got a new seed.
   assert (states[229]['seeds'] != [0, 1, 2]).all()
   assert (states[229]['actions'][0] < 255).any()  # Seeded at different steps.
   for step, state in states.items():
@@ -184,34 +148,15 @@ def test_atari_vector_state_of_version_0_1_0():
     assert_same(games.step(action), other.step(action))
 
 
-def test_a_custom_environment_with_state():
-  steps = check_continues(
-    fakes.MarkedEnvironment, *np.random.default_rng(0).integers(3, size=(2, 40))
-  )
-  assert any(step.last() for step in steps)
-
-
-class Stateless(fakes.MarkedEnvironment):
-  """An environment without `restore`."""
-
-  restore = None
-
-
-class Misnamed(fakes.MarkedEnvironment):
-  """An environment whose `state` is not a method."""
-
-  state = np.zeros(4)
-
-
-@pytest.mark.parametrize('kind', [Stateless, Misnamed])
-def test_the_error_names_an_environment_that_cannot_be_saved(kind):
-  original = vector.VectorEnvironment([kind()])
-  original.reset()
+@pytest.mark.parametrize(
+  'attributes', [{'restore': None}, {'state': np.zeros(4)}]
+)
+def test_the_error_names_an_environment_that_cannot_be_saved(attributes):
+  kind = type('Other', (fakes.MarkedEnvironment,), attributes)
   with pytest.raises(
-    saving.SaveNotSupportedError,
-    match=f'{kind.__name__} cannot.*new episodes.*restore',
+    saving.SaveNotSupportedError, match='Other cannot.*new episodes.*restore'
   ):
-    original.state()
+    vector.VectorEnvironment([kind()]).state()
 
 
 def test_a_replay_that_leads_to_another_observation_is_refused():

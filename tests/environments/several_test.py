@@ -45,11 +45,6 @@ def test_make_refuses_a_list():
     environments.make(f'{_A},{_B}', seed=0)
 
 
-def test_register_refuses_a_list():
-  with pytest.raises(ValueError, match='comma'):
-    environments.register('mine,yours', lambda seed: None)
-
-
 @pytest.mark.parametrize(
   'settings, wrong',
   [

@@ -1,6 +1,7 @@
-"""Tests learning curves."""
+"""Tests curves, shares and heat maps."""
 
 import numpy as np
+import pytest
 
 from bt_acme.evaluation import logs, plots
 
@@ -28,73 +29,83 @@ def test_smoothed_curve_of_few_episodes_is_one_point():
   assert steps.tolist() == [30] and means.tolist() == [1.0]
 
 
-def test_curves_of_seeds_are_interpolated_in_their_common_range(tmp_path):
-  seeds = [
-    (np.array([0, 10, 20]), np.array([0.0, 1.0, 2.0])),
-    (np.array([5, 25]), np.array([1.0, 3.0])),
-  ]
-  steps, values = plots.common_steps(seeds)
+_SEEDS = [
+  (np.array([0, 10, 20]), np.array([0.0, 1.0, 2.0])),
+  (np.array([5, 25]), np.array([1.0, 3.0])),
+]
+
+
+def test_curves_of_seeds_are_interpolated_in_their_common_range():
+  steps, values = plots.common_steps(_SEEDS)
   assert values.shape == (2, len(steps))
   assert (steps[0], steps[-1]) == (5, 20)
   np.testing.assert_allclose(values[0], steps / 10)
   np.testing.assert_allclose(values[1], 0.5 + steps / 10)
-  path = tmp_path / 'curves.png'
-  plots.learning_curves(
-    str(path), {'one': seeds, 'other': seeds[:1]}, title='', ylabel='return'
+
+
+def test_scores_of_the_same_actor_step_are_averaged():
+  steps, means = plots.means_by_step(
+    (np.array([20, 10, 20, 30]), np.array([1.0, 5.0, 4.0, 6.0]))
   )
-  assert path.read_bytes().startswith(b'\x89PNG')
-
-
-def test_stacked_shares(tmp_path):
-  steps = np.array([0, 10, 20])
-  path = tmp_path / 'shares.png'
-  figure = plots.stacked_shares(
-    str(path),
-    {
-      'one': (steps, np.array([0.5, 0.2, 0.1])),
-      'other': (steps, np.array([0.5, 0.8, 0.9])),
-    },
-    title='',
-    ylabel='share',
-  )
-  assert path.read_bytes().startswith(b'\x89PNG')
-  (axes,) = figure.axes
-  tops = [x.get_paths()[0].vertices[:, 1].max() for x in axes.collections]
-  np.testing.assert_allclose(tops, [0.5, 1.0])
-  labels = [text.get_text() for text in axes.get_legend().get_texts()]
-  assert sorted(labels) == ['one', 'other']
-
-
-def test_scores_of_the_same_actor_step_are_averaged(tmp_path):
-  evaluation = np.array([20, 10, 20, 30]), np.array([1.0, 5.0, 4.0, 6.0])
-  steps, means = plots.means_by_step(evaluation)
   np.testing.assert_array_equal(steps, [10, 20, 30])
   np.testing.assert_array_equal(means, [5.0, 2.5, 6.0])
-  path = tmp_path / 'scores.png'
-  plots.score_curve(
-    str(path),
+
+
+def _learning_curves(path):
+  curves = {'one': _SEEDS, 'other': _SEEDS[:1]}
+  return plots.learning_curves(path, curves, title='', ylabel='return')
+
+
+def _stacked_shares(path):
+  steps = np.array([0, 10, 20])
+  shares = {
+    'one': (steps, np.array([0.5, 0.2, 0.1])),
+    'other': (steps, np.array([0.5, 0.8, 0.9])),
+  }
+  return plots.stacked_shares(path, shares, title='', ylabel='share')
+
+
+def _score_curve(path):
+  return plots.score_curve(
+    path,
     (np.zeros(0), np.zeros(0)),
-    evaluation,
+    _SEEDS[0],
     {'random': 0.0, 'human': 8.0},
     title='',
     training_label='training',
     frames_per_actor_step=4,
   )
+
+
+@pytest.mark.parametrize(
+  'draw, labels',
+  [
+    (_learning_curves, ['one', 'other']),
+    (_stacked_shares, ['other', 'one']),
+    (_score_curve, ['training', 'evaluation', 'random', 'human']),
+  ],
+)
+def test_figures_of_curves(tmp_path, draw, labels):
+  path = tmp_path / 'new' / 'curves.png'
+  figure = draw(str(path))
   assert path.read_bytes().startswith(b'\x89PNG')
+  (axes,) = figure.axes
+  assert axes.get_xlabel() == 'actor steps'
+  assert [text.get_text() for text in axes.get_legend().get_texts()] == labels
 
 
-def test_heat_maps_are_cropped_to_visited_cells(tmp_path):
+def test_heat_maps_are_cropped_to_visited_cells():
   counts = np.zeros((20, 30), int)
   counts[5, 7:12] = 3
-  path = tmp_path / 'new' / 'map.png'
-  plots.heat_maps(
-    str(path),
+  figure = plots.heat_maps(
+    '',
     {'some': counts, 'none': np.zeros_like(counts)},
     np.zeros((40, 60, 3), np.uint8),
     title='Visits',
   )
-  assert path.read_bytes().startswith(b'\x89PNG')
-  assert plots._limits(counts) == ((4.5, 13.5), (7.5, 2.5))
+  assert [axes.get_title() for axes in figure.axes[:2]] == ['some', 'none']
+  assert figure.axes[1].get_xlim() == (4.5, 13.5)
+  assert figure.axes[1].get_ylim() == (7.5, 2.5)
 
 
 def test_read_log(tmp_path):

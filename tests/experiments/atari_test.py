@@ -165,7 +165,7 @@ def test_the_position_in_memory_matches_the_screen():
     before = x
     x, same_y = _act(environment, action, 2)
     assert same_y == y and sign * (x - before) > 4
-    columns = _red_columns(environment.screen_rgb())
+    columns = _red_columns(environment.render_rgb())
     assert abs(columns.mean() - (x + 3)) < 2
   # The player steps off the platform and falls.
   assert _act(environment, _RIGHT, 12)[1] < y
