@@ -192,19 +192,12 @@ class Atari(base.Environment):
 
   def observation_spec(self) -> specs.BoundedArray:
     """Describes observations: uint8 [pixels, pixels, stack], newest last."""
-    return specs.BoundedArray(
-      (self._side, self._side, self._stack_size),
-      np.uint8,
-      minimum=0,
-      maximum=255,
-      name='observation',
-    )
+    shape = (self._side, self._side, self._stack_size)
+    return specs.BoundedArray(shape, np.uint8, 0, 255)
 
   def action_spec(self) -> specs.DiscreteArray:
     """Describes actions: the 18 actions of the console."""
-    return specs.DiscreteArray(
-      len(self._actions), dtype=np.int32, name='action'
-    )
+    return specs.DiscreteArray(len(self._actions))
 
   def render_rgb(self) -> np.ndarray:
     """Returns the current screen for videos: uint8 RGB [rows, columns, 3]."""

@@ -12,13 +12,11 @@ class Environment(dm_env.Environment):
 
   def reward_spec(self) -> specs.Array:
     """Describes rewards: float32 scalars."""
-    return specs.Array((), np.float32, name='reward')
+    return specs.Array((), np.float32)
 
   def discount_spec(self) -> specs.BoundedArray:
     """Describes discounts: float32 scalars in [0, 1]."""
-    return specs.BoundedArray(
-      (), np.float32, minimum=0.0, maximum=1.0, name='discount'
-    )
+    return specs.BoundedArray((), np.float32, 0.0, 1.0)
 
 
 def time_step(

@@ -103,14 +103,10 @@ class Recall(base.Environment):
     self._wanted, self._step = state['wanted'], state['step']
 
   def _observation(self) -> np.ndarray:
-    observation = _blank()
+    observation = np.zeros([_SIDE, _SIDE, 3], np.uint8)
     if self._step > self._length:
       return observation  # The question, or the end.
     observation[:, :, self._wanted[self._step]] = 10
     if self._step == 0:
       observation[:, :, _BLUE] = 10
     return observation
-
-
-def _blank() -> np.ndarray:
-  return np.zeros([_SIDE, _SIDE, 3], np.uint8)

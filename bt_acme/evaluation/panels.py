@@ -31,16 +31,16 @@ class Line(NamedTuple):
     label: the label in the legend; lines with the same label share a color.
     frames: the x coordinates, float [N], increasing.
     values: the y coordinates, float [N].
-    low: the lower end of the band, float [N], NaN at points without a band;
-      None for a line without a band.
+    low: the lower end of the band, float [N], or NaN for a line without a band;
+      NaN at points without a band.
     high: the upper end of the band, like `low`.
   """
 
   label: str
   frames: np.ndarray
   values: np.ndarray
-  low: np.ndarray | None = None
-  high: np.ndarray | None = None
+  low: Any = np.nan
+  high: Any = np.nan
 
 
 class Level(NamedTuple):
@@ -133,7 +133,7 @@ def points(panels: Sequence[Panel]) -> str:
   rows: list[tuple[Any, ...]] = []
   for panel in panels:
     for line in panel.lines:
-      columns = (line.frames, line.values, *_band(line))
+      columns = np.broadcast_arrays(*line[1:])
       rows += (
         (panel.title, line.label, *x) for x in zip(*columns, strict=True)
       )
@@ -175,7 +175,7 @@ def _draw_panel(
       markersize=3,
     )
     axes.fill_between(
-      line.frames, *_band(line), color=color, alpha=0.2, linewidth=0
+      line.frames, line.low, line.high, color=color, alpha=0.2, linewidth=0
     )
   for level in panel.levels:
     axes.axhline(
@@ -255,15 +255,6 @@ def _label(figure: plots.Picture, caption: str, style: _Style) -> None:
       fontsize=style.font,
       color='0.25',
     )
-
-
-def _band(line: Line) -> tuple[np.ndarray, np.ndarray]:
-  """Returns the lower and upper end of a band; NaN if there is none."""
-  none = np.full(len(line.values), np.nan)
-  return (
-    none if line.low is None else line.low,
-    none if line.high is None else line.high,
-  )
 
 
 def _write(

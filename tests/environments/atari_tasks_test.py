@@ -138,34 +138,24 @@ def _fruit(kind, **signals):
     (_HERO, 75, {'dynamite': 6}, {'dynamite': 5}, {'wall'}),
     (_HERO, 50, {'dynamite': 6}, {'dynamite': 6}, {'creature'}),
     (_HERO, 125, {'dynamite': 6}, {'dynamite': 5}, {'wall', 'creature'}),
+    (_PACMAN, 200, {}, {}, None),  # No frightened ghost, no fruit.
+    (_PACMAN, 100, {'fruit_x': 9}, {'fruit_x': 9}, None),  # Not eaten.
+    (_PACMAN, 100, _fruit(7), {}, None),  # There is no eighth kind of fruit.
+    # The first ghost and a strawberry have equal rewards.
+    (_PACMAN, 200, _fruit(1, frightened=9), {}, None),
+    (_PACMAN, 11, {'fruit_lives': 2}, {'fruit_lives': 2}, None),
+    (_HERO, 75, {'dynamite': 6}, {'dynamite': 6}, None),
+    (_HERO, 1000, {}, {}, None),
+    (_HERO, 20, {}, {}, None),
   ],
 )
 def test_events(task, reward, before, after, expected):
   rams = _ram(task, before), _ram(task, after)
-  assert set(task.events(reward, *rams)) == expected
-
-
-@pytest.mark.parametrize(
-  'task, reward, before, after',
-  [
-    (_PACMAN, 200, {}, {}),  # No frightened ghost, no fruit.
-    (_PACMAN, 100, {'fruit_x': 9}, {'fruit_x': 9}),  # Not eaten.
-    (_PACMAN, 100, _fruit(7), {}),  # There is no eighth kind of fruit.
-    # The first ghost and a strawberry have equal rewards.
-    (_PACMAN, 200, _fruit(1, frightened=9), {}),
-    (_PACMAN, 11, {'fruit_lives': 2}, {'fruit_lives': 2}),
-    (_HERO, 75, {'dynamite': 6}, {'dynamite': 6}),
-    (_HERO, 1000, {}, {}),
-    (_HERO, 20, {}, {}),
-  ],
-)
-def test_the_error_shows_a_reward_that_cannot_be_attributed(
-  task, reward, before, after
-):
-  with pytest.raises(RuntimeError, match=f'reward {reward}; memory') as error:
-    task.events(reward, _ram(task, before), _ram(task, after))
-  for signal, value in before.items():
-    assert f'{signal!r}: {value}' in str(error.value)
+  if expected is None:
+    with pytest.raises(RuntimeError, match=f'reward {reward}; memory before'):
+      task.events(reward, *rams)
+  else:
+    assert set(task.events(reward, *rams)) == expected
 
 
 @pytest.mark.parametrize(

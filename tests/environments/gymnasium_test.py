@@ -1,7 +1,6 @@
 """Tests the `dm_env` adapter for gymnasium environments."""
 
 import gymnasium as gym
-import numpy as np
 import pytest
 
 from bt_acme.environments import gymnasium
@@ -27,15 +26,6 @@ def test_steps_match_the_specs(name, steps, discount):
   assert len(timesteps) == 1 + steps
   assert environment.step(action).first()
   environment.close()
-
-
-def test_the_seed_determines_the_episodes():
-  def starts(seed):
-    environment = gymnasium.Gymnasium('Pendulum-v1', seed=seed)
-    return np.array([environment.reset().observation for _ in range(3)])
-
-  np.testing.assert_array_equal(starts(3), starts(3))
-  assert len(np.unique(np.concatenate([starts(3), starts(4)]), axis=0)) == 6
 
 
 def test_an_unsupported_space_is_refused():

@@ -37,43 +37,26 @@ def _slow_task_scores(runs):
   return [sum(map(float, task)) / len(task) for task in runs.T]
 
 
-def _slow_mean(runs):
-  scores = _slow_task_scores(runs)
-  return sum(scores) / len(scores)
-
-
-def _slow_capped_mean(runs):
-  scores = [100.0 if x > 100 else x for x in _slow_task_scores(runs)]
-  return sum(scores) / len(scores)
-
-
-def _slow_percentile(runs, percent):
-  """Interpolates linearly at rank percent / 100 (n - 1)."""
-  scores = sorted(_slow_task_scores(runs))
-  rank = percent / 100 * (len(scores) - 1)
-  below = int(rank)
-  above = min(below + 1, len(scores) - 1)
-  return scores[below] + (rank - below) * (scores[above] - scores[below])
-
-
-def _slow_profile(runs, tau):
-  return sum(score > tau for seed in runs for score in seed) / runs.size
-
-
-_SLOW = {
-  intervals.mean: _slow_mean,
-  intervals.median: lambda runs: _slow_percentile(runs, 50),
-  intervals.capped_mean: _slow_capped_mean,
-  intervals.percentiles: lambda runs: [
-    _slow_percentile(runs, p) for p in (5, 10, 20, 40, 50)
-  ],
-  intervals.interquartile_mean: _slow_interquartile_mean,
-}
-_COUNT = functools.partial(intervals.num_above, level=100.0)
-_SLOW[_COUNT] = lambda runs: sum(x > 100 for x in _slow_task_scores(runs))
 _TAUS = (-9.0, 0.0, 100.0)  # A run at tau is not above it.
-_PROFILE = functools.partial(intervals.performance_profile, taus=_TAUS)
-_SLOW[_PROFILE] = lambda runs: [_slow_profile(runs, tau) for tau in _TAUS]
+_PERCENTS = (5, 10, 20, 40, 50)
+_SLOW = {
+  intervals.mean: lambda runs: np.mean(_slow_task_scores(runs)),
+  intervals.median: lambda runs: np.median(_slow_task_scores(runs)),
+  intervals.capped_mean: lambda runs: np.mean(
+    [100.0 if x > 100 else x for x in _slow_task_scores(runs)]
+  ),
+  intervals.percentiles: lambda runs: np.percentile(
+    _slow_task_scores(runs), _PERCENTS, method='linear'
+  ),
+  intervals.interquartile_mean: _slow_interquartile_mean,
+  functools.partial(intervals.num_above, level=100.0): lambda runs: sum(
+    x > 100 for x in _slow_task_scores(runs)
+  ),
+  functools.partial(intervals.performance_profile, taus=_TAUS): lambda runs: [
+    sum(score > tau for seed in runs for score in seed) / runs.size
+    for tau in _TAUS
+  ],
+}
 
 
 def _mean(runs):

@@ -10,9 +10,11 @@ _FRAMES = np.array([0.0, 4e5, 8e5])
 
 def _line(label='BT', band=True):
   values = np.array([0.1, 1 / 3, 2e9])
-  low = np.array([np.nan, 0.25, 1e9]) if band else None
-  high = np.array([np.nan, 0.5, 3e9]) if band else None
-  return panels.Line(label, _FRAMES, values, low, high)
+  line = panels.Line(label, _FRAMES, values)
+  if not band:
+    return line
+  low, high = np.array([[np.nan, 0.25, 1e9], [np.nan, 0.5, 3e9]])
+  return line._replace(low=low, high=high)
 
 
 def _grid(count):

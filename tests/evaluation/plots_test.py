@@ -1,7 +1,6 @@
 """Tests curves, shares and heat maps."""
 
 import numpy as np
-import pytest
 
 from bt_acme.evaluation import logs, plots
 
@@ -29,14 +28,12 @@ def test_smoothed_curve_of_few_episodes_is_one_point():
   assert steps.tolist() == [30] and means.tolist() == [1.0]
 
 
-_SEEDS = [
-  (np.array([0, 10, 20]), np.array([0.0, 1.0, 2.0])),
-  (np.array([5, 25]), np.array([1.0, 3.0])),
-]
-
-
 def test_curves_of_seeds_are_interpolated_in_their_common_range():
-  steps, values = plots.common_steps(_SEEDS)
+  seeds = [
+    (np.array([0, 10, 20]), np.array([0.0, 1.0, 2.0])),
+    (np.array([5, 25]), np.array([1.0, 3.0])),
+  ]
+  steps, values = plots.common_steps(seeds)
   assert values.shape == (2, len(steps))
   assert (steps[0], steps[-1]) == (5, 20)
   np.testing.assert_allclose(values[0], steps / 10)
@@ -49,49 +46,6 @@ def test_scores_of_the_same_actor_step_are_averaged():
   )
   np.testing.assert_array_equal(steps, [10, 20, 30])
   np.testing.assert_array_equal(means, [5.0, 2.5, 6.0])
-
-
-def _learning_curves(path):
-  curves = {'one': _SEEDS, 'other': _SEEDS[:1]}
-  return plots.learning_curves(path, curves, title='', ylabel='return')
-
-
-def _stacked_shares(path):
-  steps = np.array([0, 10, 20])
-  shares = {
-    'one': (steps, np.array([0.5, 0.2, 0.1])),
-    'other': (steps, np.array([0.5, 0.8, 0.9])),
-  }
-  return plots.stacked_shares(path, shares, title='', ylabel='share')
-
-
-def _score_curve(path):
-  return plots.score_curve(
-    path,
-    (np.zeros(0), np.zeros(0)),
-    _SEEDS[0],
-    {'random': 0.0, 'human': 8.0},
-    title='',
-    training_label='training',
-    frames_per_actor_step=4,
-  )
-
-
-@pytest.mark.parametrize(
-  'draw, labels',
-  [
-    (_learning_curves, ['one', 'other']),
-    (_stacked_shares, ['other', 'one']),
-    (_score_curve, ['training', 'evaluation', 'random', 'human']),
-  ],
-)
-def test_figures_of_curves(tmp_path, draw, labels):
-  path = tmp_path / 'new' / 'curves.png'
-  figure = draw(str(path))
-  assert path.read_bytes().startswith(b'\x89PNG')
-  (axes,) = figure.axes
-  assert axes.get_xlabel() == 'actor steps'
-  assert [text.get_text() for text in axes.get_legend().get_texts()] == labels
 
 
 def test_heat_maps_are_cropped_to_visited_cells():
