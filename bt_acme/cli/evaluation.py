@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
@@ -22,13 +21,12 @@ from bt_acme.launching import recorded_agent
 from bt_acme.runtime import learned_policy
 from bt_acme.runtime import workdir as workdir_lib
 
-Row = Dict[str, float]  # The metrics of an episode.
-
-_SHOWN = (
-  ('episode_return', 'return'),
-  ('episode_length', 'actor steps'),
-  ('greedy_extra_share', 'extra action'),
-)
+# The printed metrics of an episode, and their titles.
+_SHOWN = {
+  'episode_return': 'return',
+  'episode_length': 'actor steps',
+  'greedy_extra_share': 'extra action',
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,8 +69,7 @@ class EvaluationConfig:
     checks.check(self)
     checks.require(
       not os.path.lexists(self.output),
-      f'output={self.output!r} already exists. Delete it, or choose another '
-      'file.',
+      f'output={self.output!r} already exists. Delete it, or choose another.',
     )
     for name in ('output', 'video'):
       path = getattr(self, name)
@@ -89,7 +86,7 @@ class EvaluationConfig:
 
 def load(
   config: EvaluationConfig,
-) -> Tuple[assembly.Agent, assembly.Learned]:
+) -> tuple[assembly.Agent, assembly.Learned]:
   """Loads the agent of a behavior or of a run, and its learned policy.
 
   Raises:
@@ -98,8 +95,7 @@ def load(
   """
   checks.require(
     bool(config.behavior) != bool(config.workdir),
-    f'behavior={config.behavior!r} and workdir={config.workdir!r}. Set exactly '
-    'one of them.',
+    f'Set either behavior={config.behavior!r} or workdir={config.workdir!r}.',
   )
   if config.behavior:
     behavior = behaviors.Exported(config.behavior)
@@ -147,15 +143,9 @@ def run(config: EvaluationConfig) -> None:
     print(f'Episodes: {config.output}')
 
 
-def _table(rows: List[Row]) -> str:
+def _table(rows: list[dict[str, float]]) -> str:
   """Returns a text table of the episodes' metrics, with a last row of means."""
-  keys = [key for key, _ in _SHOWN]
-  means = {key: float(np.mean([row[key] for row in rows])) for key in keys}
-  labelled: List[Tuple[Any, Row]] = [
-    *enumerate(rows),
-    ('mean', means),
-  ]
-  cells = [
-    [label, *(f'{row[key]:.3f}' for key in keys)] for label, row in labelled
-  ]
-  return tables.table(['episode', *(title for _, title in _SHOWN)], cells)
+  values = np.array([[row[name] for name in _SHOWN] for row in rows])
+  labelled = [*enumerate(values), ('mean', values.mean(axis=0))]
+  cells = [[label, *(f'{x:.3f}' for x in row)] for label, row in labelled]
+  return tables.table(['episode', *_SHOWN.values()], cells)

@@ -15,24 +15,27 @@ docstring of its class provides the help. A typical script:
 A user error ends the script with a one-line message and exit code 2.
 """
 
+import dataclasses
 import functools
+import inspect
 import sys
+import textwrap
 import traceback
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Iterable
 
 from absl import app, flags, logging
 
-from bt_acme.cli import help_text
 from bt_acme.config import checks, names
 
 FLAGS = flags.FLAGS
-Main = Callable[[List[str]], Optional[int]]
+_INDENT = ' ' * 6  # Of the texts of `--help`.
+Main = Callable[[list[str]], int | None]
 
 _USAGE_ERROR = 2
 # Launchpad also defines this flag, but with fewer values. Unless overriding is
 # allowed, the second definition raises an error.
 _ALSO_LAUNCHPADS = 'lp_launch_type'
-_DEFINE: Dict[type, Callable[..., Any]] = {
+_DEFINE: dict[type, Callable[..., Any]] = {
   bool: flags.DEFINE_bool,
   int: flags.DEFINE_integer,
   float: flags.DEFINE_float,
@@ -45,11 +48,7 @@ def define(config_class: type) -> None:
 
   Args:
     config_class: a dataclass whose fields are groups of settings.
-
-  Raises:
-    ValueError: if two settings have the same name, or a setting has no help.
   """
-  names.settings_of(config_class)  # Checks the names.
   for group in names.groups(config_class).values():
     for name, text in checks.help_of(type(group)).items():
       default = getattr(group, name)
@@ -63,7 +62,7 @@ def define(config_class: type) -> None:
 
 
 def from_flags(
-  config_class: type, overrides: Optional[names.Values] = None
+  config_class: type, overrides: names.Values | None = None
 ) -> Any:
   """Builds a configuration from the flags.
 
@@ -84,7 +83,7 @@ def from_flags(
   return names.build(config_class, values)
 
 
-def run_main(main: Main, config_class: Optional[type] = None) -> None:
+def run_main(main: Main, config_class: type | None = None) -> None:
   """Parses the flags, runs `main`, and exits with the code that it returns.
 
   If `main` raises a ValueError, the script prints one line, `error: ...`, and
@@ -100,7 +99,7 @@ def run_main(main: Main, config_class: Optional[type] = None) -> None:
   )
 
 
-def _run(main: Main, argv: List[str]) -> Optional[int]:
+def _run(main: Main, argv: list[str]) -> int | None:
   if not FLAGS['verbosity'].present:
     logging.set_verbosity(logging.WARNING)
   try:
@@ -111,21 +110,20 @@ def _run(main: Main, argv: List[str]) -> Optional[int]:
     return _usage_error(str(error))
 
 
-def _parse(config_class: Optional[type], argv: List[str]) -> List[str]:
+def _parse(config_class: type | None, argv: list[str]) -> list[str]:
   """Parses the flags; exits after `--help` or a user error."""
   options = argv[1 : argv.index('--')] if '--' in argv else argv[1:]
   if {'--help', '-help', '-h'} & set(options):
-    print(help_text.make(argv[0], config_class))
+    print(_help(argv[0], config_class))
     sys.exit(0)
   try:
-    rest: List[str] = FLAGS(argv)
+    rest: list[str] = FLAGS(argv)
   except flags.Error as error:
     sys.exit(_usage_error(f'{error} (--help lists all flags)'))
   if len(rest) > 1:
     sys.exit(
       _usage_error(
-        f'{rest[1]!r} is not a flag. Write flags as --NAME=VALUE; --help lists '
-        'all flags.'
+        f'{rest[1]!r} is not a flag. Write --NAME=VALUE; --help lists all.'
       )
     )
   return rest
@@ -135,3 +133,33 @@ def _usage_error(message: str) -> int:
   one_line = ' '.join(message.split())
   print(f'error: {one_line}', file=sys.stderr)
   return _USAGE_ERROR
+
+
+def _help(script: str, config_class: type | None) -> str:
+  """Returns the text of `--help`: the script's own flags, then its settings."""
+  own = FLAGS.get_key_flags_for_module(script)
+  paragraphs = [inspect.getdoc(sys.modules['__main__']) or script]
+  if own:
+    paragraphs.append(_help_of_group('This script:', own))
+  for group in names.groups(config_class).values() if config_class else ():
+    title = (inspect.getdoc(type(group)) or '').partition('\n')[0]
+    settings = [FLAGS[f.name] for f in dataclasses.fields(group)]
+    paragraphs.append(_help_of_group(title, settings))
+  paragraphs.append('--helpfull also lists the flags of Abseil and Launchpad.')
+  return '\n\n'.join(paragraphs)
+
+
+def _help_of_group(title: str, group: Iterable[flags.Flag]) -> str:
+  lines = [title]
+  for flag in group:
+    lines.append(f'  --{flag.name}={flag.value}')
+    lines.append(
+      textwrap.fill(
+        flag.help or '',
+        80,
+        break_on_hyphens=False,
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT,
+      )
+    )
+  return '\n'.join(lines)

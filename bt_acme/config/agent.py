@@ -6,9 +6,9 @@ specify a value, the help of the setting says so.
 """
 
 import dataclasses
-from typing import Mapping, Type
+from typing import Mapping
 
-from bt_acme.config import checks
+from bt_acme.config import checks, names
 from bt_acme.config.acting import ActingConfig
 from bt_acme.config.intrinsic import IntrinsicConfig
 from bt_acme.config.learner import LearnerConfig
@@ -35,14 +35,7 @@ class R2D2Config:
   acting: ActingConfig = ActingConfig()
 
   def __post_init__(self) -> None:
-    batch_size = self.learner.batch_size
-    max_replay_size = self.replay.max_replay_size
-    checks.require(
-      batch_size <= max_replay_size,
-      f'batch_size={batch_size} exceeds max_replay_size={max_replay_size}, so '
-      'every batch would repeat sequences. Lower batch_size or raise '
-      'max_replay_size.',
-    )
+    checks.require_order(names.flat(self), 'batch_size', 'max_replay_size')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,13 +55,7 @@ class NGUConfig(R2D2Config):
 
   def __post_init__(self) -> None:
     super().__post_init__()
-    num_neighbors = self.intrinsic.num_neighbors
-    memory_capacity = self.intrinsic.memory_capacity
-    checks.require(
-      num_neighbors <= memory_capacity,
-      f'num_neighbors={num_neighbors} exceeds memory_capacity='
-      f'{memory_capacity}. Lower num_neighbors or raise memory_capacity.',
-    )
+    checks.require_order(names.flat(self), 'num_neighbors', 'memory_capacity')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +74,7 @@ class BTConfig(R2D2Config):
 
 
 # Keys are the names stored in workdirs and exported behaviors.
-AGENTS: Mapping[str, Type[R2D2Config]] = {
+AGENTS: Mapping[str, type[R2D2Config]] = {
   config_class.__name__: config_class
   for config_class in (R2D2Config, NGUConfig, BTConfig)
 }

@@ -12,7 +12,7 @@ import inspect
 import math
 import numbers
 import re
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Mapping
 
 from bt_acme.config import names
 
@@ -21,9 +21,8 @@ from bt_acme.config import names
 _LARGEST = 1_000_000_000
 # Smaller numbers may become 0 in float32.
 _SMALLEST_FLOAT = 1.2e-38
-_RANGE = ('minimum', 'above', 'maximum')
 # For each type of default: the allowed types of values, and their description.
-_TYPES: Mapping[type, Tuple[Any, str]] = {
+_TYPES: Mapping[type, tuple[Any, str]] = {
   bool: (bool, 'True or False'),
   int: (numbers.Integral, 'an integer'),
   float: (numbers.Real, 'a number'),
@@ -36,10 +35,10 @@ Limits = Mapping[str, Any]
 def setting(
   default: Any,
   *,
-  minimum: Optional[float] = None,
-  above: Optional[float] = None,
-  maximum: Optional[float] = None,
-  choices: Tuple[object, ...] = (),
+  minimum: float | None = None,
+  above: float | None = None,
+  maximum: float | None = None,
+  choices: tuple[object, ...] = (),
   hint: str = '',
   largest: float = _LARGEST,
 ) -> Any:
@@ -70,28 +69,19 @@ def limits_of(field: 'dataclasses.Field[Any]') -> Limits:
   return field.metadata or setting(field.default).metadata
 
 
-def help_of(group: type) -> Dict[str, str]:
+def help_of(group: type) -> dict[str, str]:
   """Returns the help of each setting of a group, from its docstring.
 
   Args:
     group: a dataclass; the docstrings of its base classes are read too.
-
-  Raises:
-    ValueError: if the docstring does not describe a setting.
   """
-  found: Dict[str, str] = {}
+  found: dict[str, str] = {}
   for one in reversed(group.__mro__[:-1]):
     text = inspect.cleandoc(one.__doc__ or '')
     attributes = text.partition('\nAttributes:\n')[2].partition('\n\n')[0]
     _, *entries = re.split(r'^  (\w+): ', attributes, flags=re.MULTILINE)
     for name, entry in zip(entries[::2], entries[1::2], strict=True):
       found[name] = ' '.join(entry.split())
-  for field in dataclasses.fields(group):
-    require(
-      field.name in found,
-      f'The field {field.name} has no help. Describe it under Attributes in '
-      f'the docstring of {group.__name__}.',
-    )
   return {field.name: found[field.name] for field in dataclasses.fields(group)}
 
 
@@ -134,6 +124,38 @@ def require(condition: bool, message: str) -> None:
     raise ValueError(message)
 
 
+def require_defaults(settings: Any, *names: str, without: str) -> None:
+  """Raises ValueError unless settings without any effect have their defaults.
+
+  Args:
+    settings: a dataclass of settings.
+    *names: the names of the settings.
+    without: another setting and its value, with which they have no effect.
+  """
+  for name in names:
+    value = getattr(settings, name)
+    require(
+      value == getattr(type(settings), name),
+      f'{name}={value!r} has no effect with {without}. Remove {name}, or '
+      f'change {without.partition("=")[0]}.',
+    )
+
+
+def require_order(values: Mapping[str, Any], smaller: str, larger: str) -> None:
+  """Raises ValueError if a setting exceeds another one.
+
+  Args:
+    values: settings by name.
+    smaller: the name of the smaller setting.
+    larger: the name of the larger setting.
+  """
+  require(
+    values[smaller] <= values[larger],
+    f'{smaller}={values[smaller]} exceeds {larger}={values[larger]}. Lower '
+    f'{smaller} or raise {larger}.',
+  )
+
+
 def _problem(value: Any, kind: type, limits: Limits) -> str:
   """Returns the error message for a value; empty if the value is valid."""
   allowed, in_words = _TYPES[kind]
@@ -154,8 +176,14 @@ def _problem_of_number(value: float, kind: type, limits: Limits) -> str:
   """Checks a number; an int may be too large to convert to a float."""
   if value != value or abs(value) == math.inf:
     return 'must be finite.'
-  if not _in_range(value, limits):
-    return f'{_range_in_words(limits)}. {limits["hint"]}'.rstrip()
+  minimum, above, maximum = map(limits.get, ('minimum', 'above', 'maximum'))
+  if not (
+    (minimum is None or value >= minimum)
+    and (above is None or value > above)
+    and (maximum is None or value <= maximum)
+  ):
+    words = _range_in_words(minimum, above, maximum)
+    return f'{words}. {limits["hint"]}'.rstrip()
   largest = max(limits['largest'], limits['maximum'] or 0)
   if abs(value) > largest:
     magnitude = ' in magnitude' if value < 0 else ''
@@ -165,17 +193,7 @@ def _problem_of_number(value: float, kind: type, limits: Limits) -> str:
   return ''
 
 
-def _in_range(value: float, limits: Limits) -> bool:
-  minimum, above, maximum = map(limits.get, _RANGE)
-  return (
-    (minimum is None or value >= minimum)
-    and (above is None or value > above)
-    and (maximum is None or value <= maximum)
-  )
-
-
-def _range_in_words(limits: Limits) -> str:
-  minimum, above, maximum = map(limits.get, _RANGE)
+def _range_in_words(minimum: Any, above: Any, maximum: Any) -> str:
   if maximum is not None and above is not None:
     return f'must lie in ({above}, {maximum}]'
   if maximum is not None and minimum is not None:

@@ -131,9 +131,4 @@ class IntrinsicConfig:
 
   def __post_init__(self) -> None:
     checks.check(self)
-    checks.require(
-      self.min_neighbors <= self.num_neighbors,
-      f'min_neighbors={self.min_neighbors} exceeds '
-      f'num_neighbors={self.num_neighbors}, so all novelty would be 0. '
-      'Lower min_neighbors or raise num_neighbors.',
-    )
+    checks.require_order(vars(self), 'min_neighbors', 'num_neighbors')

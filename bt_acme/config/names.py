@@ -6,13 +6,13 @@ groups, so a name identifies a setting.
 
 import dataclasses
 import difflib
-from typing import Any, Dict, Iterable, Mapping
+from typing import Any, Iterable, Mapping
 
 Values = Mapping[str, Any]  # Settings by name.
 _LISTED = 12  # Maximum number of choices listed after a suggestion.
 
 
-def groups(config_class: type) -> Dict[str, Any]:
+def groups(config_class: type) -> dict[str, Any]:
   """Returns the default of each group of settings, by the group's name.
 
   Args:
@@ -23,29 +23,21 @@ def groups(config_class: type) -> Dict[str, Any]:
   }
 
 
-def settings_of(config_class: type) -> Dict[str, 'dataclasses.Field[Any]']:
-  """Returns the field of each setting of a configuration, by its name.
-
-  Raises:
-    ValueError: if two settings have the same name.
-  """
-  found: Dict[str, 'dataclasses.Field[Any]'] = {}
-  for group in groups(config_class).values():
-    for field in dataclasses.fields(group):
-      if field.name in found:
-        raise ValueError(
-          f'Two settings are named {field.name}. Rename one of them.'
-        )
-      found[field.name] = field
-  return found
+def settings_of(config_class: type) -> dict[str, 'dataclasses.Field[Any]']:
+  """Returns the field of each setting of a configuration, by its name."""
+  return {
+    field.name: field
+    for group in groups(config_class).values()
+    for field in dataclasses.fields(group)
+  }
 
 
-def defaults_of(config_class: type) -> Dict[str, Any]:
+def defaults_of(config_class: type) -> dict[str, Any]:
   """Returns the default of each setting of a configuration, by its name."""
   return flat(config_class())
 
 
-def flat(config: Any) -> Dict[str, Any]:
+def flat(config: Any) -> dict[str, Any]:
   """Returns the value of each setting of a configuration, by its name."""
   return {
     name: value
@@ -92,7 +84,7 @@ def part(settings: Any, config_class: type) -> Any:
   )
 
 
-def to_dict(config: Any) -> Dict[str, Any]:
+def to_dict(config: Any) -> dict[str, Any]:
   """Returns a configuration as nested dictionaries of JSON values.
 
   Example:
@@ -144,12 +136,13 @@ def suggest(given: object, known: Iterable[object]) -> str:
     known: the valid choices.
   """
   known = tuple(known)
-  nearest = _nearest(given, known)
+  texts = [name for name in known if isinstance(name, str)]
+  nearest = difflib.get_close_matches(str(given), texts, n=1)
   if nearest and len(known) > _LISTED:
-    return f'did you mean {nearest}?'
+    return f'did you mean {nearest[0]!r}?'
   listed = ', '.join(map(repr, known))
   if nearest:
-    return f'did you mean {nearest}? Choose from {listed}.'
+    return f'did you mean {nearest[0]!r}? Choose from {listed}.'
   return f'choose from {listed}.'
 
 
@@ -159,15 +152,7 @@ def _check_known(
   known = tuple(known)
   for name in given:
     if name not in known:
-      nearest = _nearest(name, known)
       raise ValueError(
-        f'{config_class.__name__} has no setting named {name!r}'
-        + (f': did you mean {nearest}?' if nearest else '.')
+        f'{config_class.__name__} has no setting named {name!r}: '
+        + suggest(name, known)
       )
-
-
-def _nearest(given: object, known: Iterable[object]) -> str:
-  """Returns the known name most similar to a given one, or an empty string."""
-  texts = [name for name in known if isinstance(name, str)]
-  matches = difflib.get_close_matches(str(given), texts, n=1)
-  return repr(matches[0]) if matches else ''

@@ -10,7 +10,7 @@ cluster (`ray start --labels=role=trainer`).
 """
 
 import math
-from typing import Any, Dict, Tuple
+from typing import Any
 
 from bt_acme.config import names
 
@@ -21,7 +21,7 @@ LABELS = (*_HERE, *_ELSEWHERE)
 _RESOURCES = ('num_cpus', 'num_gpus')
 
 
-def parse(text: str) -> Dict[str, Dict[str, Any]]:
+def parse(text: str) -> dict[str, dict[str, Any]]:
   """Parses a placement.
 
   By default, the coordinator, the replay, the learner and the inference server
@@ -41,7 +41,7 @@ def parse(text: str) -> Dict[str, Dict[str, Any]]:
   Raises:
     ValueError: if the text is invalid.
   """
-  options: Dict[str, Dict[str, Any]] = {
+  options: dict[str, dict[str, Any]] = {
     **{label: {'here': True} for label in _HERE},
     **{label: {'here': False, 'num_cpus': 1.0} for label in _ELSEWHERE},
   }
@@ -56,11 +56,17 @@ def parse(text: str) -> Dict[str, Dict[str, Any]]:
   return options
 
 
-def _options(text: str, requirements: str) -> Dict[str, Any]:
-  options: Dict[str, Any] = {'here': False}
+def _options(text: str, requirements: str) -> dict[str, Any]:
+  options: dict[str, Any] = {'here': False}
   labels = {}
   for requirement in requirements.split(','):
-    name, value = _name_and_value(text, requirement)
+    name, _, value = (word.strip() for word in requirement.partition('='))
+    if not (name and value):
+      raise ValueError(
+        f'placement={text!r} contains {requirement!r} where NAME=VALUE is '
+        'expected. Write a placement such as '
+        "'learner:num_gpus=1;actor:num_cpus=1,role=actor'."
+      )
     if name in _RESOURCES:
       options[name] = _amount(text, name, value)
     else:
@@ -68,17 +74,6 @@ def _options(text: str, requirements: str) -> Dict[str, Any]:
   if labels:
     options['label_selector'] = labels
   return options
-
-
-def _name_and_value(text: str, requirement: str) -> Tuple[str, str]:
-  name, equals, value = (word.strip() for word in requirement.partition('='))
-  if not (name and equals and value):
-    raise ValueError(
-      f'placement={text!r} contains {requirement!r} where NAME=VALUE is '
-      'expected. Write a placement such as '
-      "'learner:num_gpus=1;actor:num_cpus=1,role=actor'."
-    )
-  return name, value
 
 
 def _amount(text: str, name: str, value: str) -> float:

@@ -8,7 +8,7 @@ task. This command prints the changes of all presets:
   python -m bt_acme.config.presets
 """
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
+from typing import Any, Mapping, NamedTuple
 
 from bt_acme.config import agent, names
 from bt_acme.config import run as run_config
@@ -30,7 +30,7 @@ class Preset(NamedTuple):
   task_settings: Mapping[str, Any] = {}
 
   @property
-  def all_settings(self) -> List[Tuple[str, Any, str]]:
+  def all_settings(self) -> list[tuple[str, Any, str]]:
     """Tuples of setting, value, and a text that names the agents if limited."""
     return [
       (setting, value, agents)
@@ -154,7 +154,7 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
-def get(name: str, config_class: type) -> Dict[str, Any]:
+def get(name: str, config_class: type) -> dict[str, Any]:
   """Returns those settings of a preset that a configuration has.
 
   Args:
@@ -165,7 +165,11 @@ def get(name: str, config_class: type) -> Dict[str, Any]:
   Raises:
     ValueError: for an unknown preset.
   """
-  preset = _find(name)
+  if name not in PRESETS:
+    raise ValueError(
+      f'preset={name!r} is unknown: {names.suggest(name, sorted(PRESETS))}'
+    )
+  preset = PRESETS[name]
   explores = 'intrinsic' in names.groups(config_class)
   settings = {
     **preset.settings,
@@ -186,7 +190,7 @@ def automatic(torso: str) -> str:
 
 def describe(name: str) -> str:
   """Returns the purpose and changes of a preset, one line per setting."""
-  preset = _find(name)
+  preset = PRESETS[name]
   defaults = {
     **names.defaults_of(agent.NGUConfig),
     **names.defaults_of(agent.BTConfig),
@@ -196,20 +200,8 @@ def describe(name: str) -> str:
     f'  {setting}={value} instead of {defaults[setting]}{agents}'
     for setting, value, agents in preset.all_settings
   ]
-  return '\n'.join(
-    [
-      f'{name}, for {preset.purpose}:',
-      *(changes or ['  No changes.']),
-    ]
-  )
-
-
-def _find(name: str) -> Preset:
-  if name not in PRESETS:
-    raise ValueError(
-      f'preset={name!r} is unknown: {names.suggest(name, sorted(PRESETS))}'
-    )
-  return PRESETS[name]
+  title = f'{name}, for {preset.purpose}:'
+  return '\n'.join([title, *(changes or ['  No changes.'])])
 
 
 if __name__ == '__main__':

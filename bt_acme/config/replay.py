@@ -70,12 +70,7 @@ class ReplayConfig:
       'Choose a divisor, because overlapping sequences share blocks of one '
       'period.',
     )
-    checks.require(
-      self.min_replay_size <= self.max_replay_size,
-      f'min_replay_size={self.min_replay_size} exceeds '
-      f'max_replay_size={self.max_replay_size}, so the learner would wait '
-      'forever. Lower min_replay_size or raise max_replay_size.',
-    )
+    checks.require_order(vars(self), 'min_replay_size', 'max_replay_size')
 
   @property
   def sequence_length(self) -> int:

@@ -7,7 +7,6 @@ import dataclasses
 import itertools
 import pathlib
 import re
-from typing import Tuple
 
 from bt_acme.config import checks
 from bt_acme.config import placement as placement_lib
@@ -169,12 +168,11 @@ class RunConfig:
       'or raise max_actor_steps.',
     )
     if not self.has_nodes:
-      self._require_defaults(
+      checks.require_defaults(
+        self,
         *('inference', 'open_ports', 'replay_port', 'checkpoint_replay'),
         *('max_restarts', 'watchdog_seconds'),
-        applies_to='separate nodes',
-        but='has none',
-        choose='local_mp',
+        without=f'lp_launch_type={self.lp_launch_type!r}',
       )
     checks.require(
       self.open_ports or self.spans_machines or not self.replay_port,
@@ -182,29 +180,11 @@ class RunConfig:
       'cannot reach its private network. Add --open_ports, or remove '
       'replay_port.',
     )
-    self._check_ray()
-
-  def _require_defaults(
-    self, *names: str, applies_to: str, but: str, choose: str
-  ) -> None:
-    """Requires settings that this launch type lacks to have their defaults."""
-    for name in names:
-      value = getattr(self, name)
-      checks.require(
-        value == getattr(type(self), name),
-        f'{name}={value!r} applies to {applies_to}, but lp_launch_type='
-        f'{self.lp_launch_type!r} {but}. Remove {name}, or choose '
-        f'lp_launch_type={choose!r}.',
-      )
-
-  def _check_ray(self) -> None:
-    """Checks the settings of a cluster."""
     if not self.spans_machines:
-      self._require_defaults(
+      checks.require_defaults(
+        self,
         *('ray_address', 'ray_python', 'placement'),
-        applies_to='a cluster',
-        but='uses only this machine',
-        choose='ray',
+        without=f'lp_launch_type={self.lp_launch_type!r}',
       )
     checks.require(
       not self.spans_machines
@@ -251,7 +231,7 @@ class RunConfig:
     return self.num_actors * self.groups_per_actor
 
   @property
-  def snapshots(self) -> Tuple[int, ...]:
+  def snapshots(self) -> tuple[int, ...]:
     """The numbers of actor steps that `snapshot_steps` lists."""
     if not self.snapshot_steps:
       return ()

@@ -1,7 +1,6 @@
 """Settings of behavior transfer (Campos et al. 2021, Sec. 3)."""
 
 import dataclasses
-from typing import Tuple
 
 from bt_acme.config import checks
 
@@ -200,7 +199,7 @@ class TransferConfig:
     return self.kickstarting > 0
 
   @property
-  def priority_signals(self) -> Tuple[str, ...]:
+  def priority_signals(self) -> tuple[str, ...]:
     """The scores that determine the priorities, most important first."""
     return tuple(self.priority_signal.split('_then_'))
 
@@ -211,7 +210,7 @@ class TransferConfig:
       return self.learns_priorities or self.kickstarts
     return self.behavior_draws == 'episode'
 
-  def roles(self, num_behaviors: int) -> Tuple[str, ...]:
+  def roles(self, num_behaviors: int) -> tuple[str, ...]:
     """Returns the role of each behavior: `both`, `fly` or `choose`.
 
     Raises:
@@ -227,7 +226,7 @@ class TransferConfig:
     )
     return roles
 
-  def extra_behaviors(self, num_behaviors: int) -> Tuple[int, ...]:
+  def extra_behaviors(self, num_behaviors: int) -> tuple[int, ...]:
     """Returns the behavior of each extra action."""
     if not self.extra_action:
       return ()
@@ -252,36 +251,16 @@ class TransferConfig:
       f'kickstarting={self.kickstarting} needs one behavior for each episode. '
       "Set behavior_draws='episode', or kickstarting=0.",
     )
-    checks.require(
-      self.extra_action or not self.extra_action_margin,
-      f'extra_action_margin={self.extra_action_margin} needs an extra action. '
-      'Set extra_action=True, or remove extra_action_margin.',
-    )
-    checks.require(
-      self.extra_action or self.choice_rule == 'greedy',
-      f'choice_rule={self.choice_rule!r} needs an extra action. Set '
-      "extra_action=True, or choose 'greedy'.",
-    )
-    checks.require(
-      self.flights or self.flight_priorities == 'fixed',
-      "flight_priorities='learned' needs flights. Set flights=True or "
-      "flight_priorities='fixed'.",
-    )
-    checks.require(
-      self.flights or self.flight_law == 'zeta',
-      f'flight_law={self.flight_law!r} needs flights. Set flights=True or '
-      "flight_law='zeta'.",
-    )
-    checks.require(
-      self.flight_law != 'jump_start'
-      or self.flight_probability == 'log_uniform',
-      f'flight_law={self.flight_law!r} starts a flight with every episode, so '
-      f'flight_probability={self.flight_probability!r} has no effect. Choose '
-      "'log_uniform'.",
-    )
-    checks.require(
-      self.min_flight_probability <= self.max_flight_probability,
-      f'min_flight_probability={self.min_flight_probability} exceeds '
-      f'max_flight_probability={self.max_flight_probability}. Lower '
-      'min_flight_probability or raise max_flight_probability.',
+    if not self.extra_action:
+      extra = ('extra_action_margin', 'choice_rule')
+      checks.require_defaults(self, *extra, without='extra_action=False')
+    if not self.flights:
+      of_flights = ('flight_priorities', 'flight_law')
+      checks.require_defaults(self, *of_flights, without='flights=False')
+    if self.flight_law == 'jump_start':
+      checks.require_defaults(
+        self, 'flight_probability', without="flight_law='jump_start'"
+      )
+    checks.require_order(
+      vars(self), 'min_flight_probability', 'max_flight_probability'
     )

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from bt_acme import evaluation
-from bt_acme.behaviors import exported_folder
 from bt_acme.cli import evaluation as evaluation_cli
 from tests.agents import fakes
 
@@ -73,17 +72,10 @@ def test_an_interrupted_evaluation_leaves_no_file(
   assert list(tmp_path.iterdir()) == []
 
 
-def test_the_checksum_equals_the_checksum_of_the_file(behavior):
-  policy = exported_folder.read(str(behavior), setting='behavior')
-  _, learned, params_sha256 = policy
-  assert exported_folder.checksum(learned.variables) == params_sha256
-  other = learned.variables._replace(intrinsic={})
-  assert exported_folder.checksum(other) != params_sha256
-
-
-@pytest.mark.parametrize('setting', ['output', 'video'])
 @pytest.mark.parametrize(
-  'name', ['mine/a.gif', 'x' * 300 + '.gif', 'folder'], ids=str.__len__
+  'setting, name',
+  [('output', 'mine/a'), ('video', 'x' * 300 + '.gif'), ('output', 'folder')],
+  ids=len,
 )
 def test_an_unwritable_file(tmp_path, monkeypatch, setting, name):
   monkeypatch.chdir(tmp_path)
@@ -92,8 +84,3 @@ def test_an_unwritable_file(tmp_path, monkeypatch, setting, name):
   with pytest.raises(ValueError, match=f'^{setting}=') as error:
     evaluation_cli.EvaluationConfig(**{setting: name})
   assert '\n' not in str(error.value)
-
-
-def test_more_episodes_than_fit_into_memory(behavior, tmp_path):
-  with pytest.raises(ValueError, match='^episodes=1000000000, memory_capacity'):
-    play(behavior, tmp_path / 'a.csv', episodes=10**9)

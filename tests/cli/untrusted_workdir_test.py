@@ -58,27 +58,18 @@ def values(folder, **changes):
   'forge',
   [
     lambda f: (f / 'config.json').write_text('[' * 100_000),
-    lambda f: (f / 'config.json').write_text(' ' * (2 << 20)),
     lambda f: (f / 'config.json').write_text('["agent", "run", "config"]'),
     lambda f: edit(f, lambda r: r.update(agent='DQN')),
-    lambda f: edit(f, lambda r: r.update(agent=[1])),
     lambda f: edit(f, lambda r: r.update(run=[1])),
-    lambda f: edit(f, lambda r: r.update(began_with=[1])),
     lambda f: edit(f, lambda r: r['run'].update(colour='red')),
-    lambda f: edit(f, lambda r: r['run'].update(env=3)),
     lambda f: edit(f, lambda r: r['run'].update(env='os:system')),
     lambda f: edit(f, lambda r: r['config'].update(network=3)),
-    lambda f: edit(
-      f, lambda r: r['config']['network'].update(lstm_size=10**30)
-    ),
     lambda f: edit(f, lambda r: r['config']['network'].update(lstm_size=10**8)),
-    lambda f: edit(f, lambda r: r['config']['network'].update(lstm_size=1e400)),
     lambda f: edit(f, lambda r: r.update(behaviors=3)),
     lambda f: edit(f, lambda r: r.update(behaviors=[3])),
     lambda f: edit(f, lambda r: r.update(behaviors={'behavior': 3})),
     lambda f: values(f, learner=3),
     lambda f: values(f, learner={'statistics': {'0': {'error_mean': ['x']}}}),
-    lambda f: values(f, counts=3),
     lambda f: values(f, counts={'actor_steps': 1e400}),
   ],
 )

@@ -36,14 +36,11 @@ class _Group:
     ({'count': 0}, 'count=0 must be positive.'),
     ({'count': 2.0}, 'count=2.0 must be an integer.'),
     ({'count': True}, 'count=True must be an integer.'),
-    ({'count': '3'}, "count='3' must be an integer."),
     ({'count': None}, 'count=None must be an integer.'),
     ({'rate': 1.5}, 'rate=1.5 must lie in [0, 1].'),
-    ({'rate': -0.5}, 'rate=-0.5 must lie in [0, 1].'),
     ({'rate': 'x'}, "rate='x' must be a number."),
     ({'rate': False}, 'rate=False must be a number.'),
     ({'share': 0.0}, 'share=0.0 must lie in (0, 1]. Leave it out with 1.'),
-    ({'share': 2.0}, 'share=2.0 must lie in (0, 1]. Leave it out with 1.'),
     ({'slope': 1.0}, 'slope=1.0 must exceed 1.'),
     ({'weight': -1.0}, 'weight=-1.0 must not be negative.'),
     ({'factor': 0.5}, 'factor=0.5 must be at least 1.'),
@@ -51,23 +48,15 @@ class _Group:
     ({'free': float('nan')}, 'free=nan must be finite.'),
     ({'bound': float('-inf')}, 'bound=-inf must be finite.'),
     ({'free': 10**400}, f'free={10**400} must not exceed 1,000,000,000.'),
-    ({'free': 1e300}, 'free=1e+300 must not exceed 1,000,000,000.'),
     (
       {'free': -1e300},
       'free=-1e+300 must not exceed 1,000,000,000 in magnitude.',
     ),
-    (
-      {'bound': -2e9},
-      'bound=-2000000000.0 must not exceed 1,000,000,000 in magnitude.',
-    ),
-    ({'count': 10**30}, f'count={10**30} must not exceed 1,000,000,000.'),
-    ({'size': 0}, 'size=0 must be positive.'),
     ({'size': 101}, 'size=101 must not exceed 100.'),
     (
       {'weight': 1e-300},
       'weight=1e-300 is too small for float32. Choose at least 1.2e-38.',
     ),
-    ({'kind': 'max'}, "kind='max' is unknown: choose from 'sum', 'mean'."),
     (
       {'kind': 'maen'},
       "kind='maen' is unknown: did you mean 'mean'? Choose from 'sum', 'mean'.",
@@ -75,8 +64,6 @@ class _Group:
     ({'kind': 3}, 'kind=3 must be a string.'),
     ({'offset': 0.5}, 'offset=0.5 is unknown: choose from 0.0, 1.0.'),
     ({'flag': 1}, 'flag=1 must be True or False.'),
-    ({'flag': 'no'}, "flag='no' must be True or False."),
-    ({'name': 3}, 'name=3 must be a string.'),
   ],
 )
 def test_invalid_values(values, message):
@@ -132,9 +119,3 @@ def test_help_is_read_from_the_docstrings_of_a_class_and_its_bases():
     ('depth', 'Another depth: in meters.'),
     ('speed', 'The speed in actor steps per second, which is a number.'),
   ]
-
-
-def test_a_field_without_help_is_an_error():
-  group = dataclasses.make_dataclass('Group', [('height', float, 1.0)])
-  with pytest.raises(ValueError, match='field height has no help. Describe it'):
-    checks.help_of(group)

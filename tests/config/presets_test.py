@@ -44,29 +44,6 @@ def test_settings_for_a_task_are_left_out_in_pre_training():
   assert presets.get('minigrid', config_lib.BTConfig)['discount'] == 0.97
 
 
-@pytest.mark.parametrize(
-  'name, inference, num_evaluators',
-  [('paper', 'local', 1), ('gpu', 'server', 2)],
-)
-def test_large_presets_have_the_papers_actors_and_evaluations(
-  name, inference, num_evaluators
-):
-  settings = presets.get(name, _RunSettings)
-  run = names.build(_RunSettings, settings).run
-  assert (run.num_actors, run.envs_per_actor) == (16, 16)
-  assert run.num_environments == 256
-  assert run.evaluation_episodes == 5
-  assert (run.inference, run.num_evaluators) == (inference, num_evaluators)
-  # The agents use the paper's settings.
-  for config_class in config_lib.AGENTS.values():
-    assert presets.get(name, config_class) == {}
-
-
-@pytest.mark.parametrize('name', ['laptop', 'atari_small', 'minigrid'])
-def test_small_presets_have_few_actors(name):
-  assert presets.get(name, _RunSettings)['num_actors'] <= 2
-
-
 def test_launched_runs_have_as_many_environments_as_those_of_the_library():
   settings = presets.get('minigrid', _RunSettings)
   run = names.build(_RunSettings, settings).run
@@ -74,21 +51,16 @@ def test_launched_runs_have_as_many_environments_as_those_of_the_library():
   assert run.num_environments == parameters['num_environments'].default
 
 
-def test_a_preset_is_a_copy():
-  presets.get('laptop', config_lib.R2D2Config)['batch_size'] = 1
-  assert presets.get('laptop', config_lib.R2D2Config)['batch_size'] == 8
-
-
 def test_the_changes_of_a_preset_are_described():
   assert 'No changes.' in presets.describe('paper')
   lines = presets.describe('minigrid').splitlines()
   assert lines[0] == 'minigrid, for MiniGrid, on two cores in minutes:'
-  assert '  batch_size=16 instead of 64' in lines
-  assert '  evaluation_period=20000 instead of 100000' in lines
-  assert '  discount=0.9 instead of 0.99, in pre-training' in lines
-  assert '  discount=0.97 instead of 0.99, not in pre-training' in lines
-  preset = presets.PRESETS['minigrid']
-  assert len(lines) == 1 + len(preset.all_settings)
+  assert {
+    '  batch_size=16 instead of 64',
+    '  evaluation_period=20000 instead of 100000',
+    '  discount=0.9 instead of 0.99, in pre-training',
+    '  discount=0.97 instead of 0.99, not in pre-training',
+  } <= set(lines)
 
 
 def test_an_unknown_preset():
