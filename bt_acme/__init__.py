@@ -17,10 +17,10 @@ compat.install()
 _API = {
   **dict.fromkeys(('pretrain', 'train', 'transfer'), 'bt_acme.api.training'),
   **dict.fromkeys(('evaluate', 'Evaluation'), 'bt_acme.api.evaluating'),
-  **dict.fromkeys(('load_run', 'load_behavior'), 'bt_acme.api.loading'),
+  **dict.fromkeys(('Run', 'load_run'), 'bt_acme.api.runs'),
+  'load_behavior': 'bt_acme.api.loading',
   'Bank': 'bt_acme.api.banks',
   'continual': 'bt_acme.api.continuing',
-  'Run': 'bt_acme.api.runs',
   'register_environment': 'bt_acme.environments',
   'describe': 'bt_acme.api.describing',
   'show_versions': 'bt_acme.api.versions',

@@ -9,8 +9,8 @@ from bt_acme.api.describing import describe as describe
 from bt_acme.api.evaluating import Evaluation as Evaluation
 from bt_acme.api.evaluating import evaluate as evaluate
 from bt_acme.api.loading import load_behavior as load_behavior
-from bt_acme.api.loading import load_run as load_run
 from bt_acme.api.runs import Run as Run
+from bt_acme.api.runs import load_run as load_run
 from bt_acme.api.training import pretrain as pretrain
 from bt_acme.api.training import train as train
 from bt_acme.api.training import transfer as transfer

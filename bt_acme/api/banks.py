@@ -1,17 +1,16 @@
 """Banks: directories of behaviors that grow from run to run."""
 
+import builtins
 import os
 import pathlib
 import tempfile
-from typing import Any, Dict, List, Union
+from typing import Any
 
 from bt_acme import behaviors, files
 from bt_acme.api import describing, loading, runs
 from bt_acme.behaviors import cards
 from bt_acme.config import checks
 from bt_acme.launching import named_behaviors
-
-PathLike = Union[str, pathlib.Path]
 
 
 class Bank:
@@ -26,7 +25,7 @@ class Bank:
     ```
   """
 
-  def __init__(self, folder: PathLike):
+  def __init__(self, folder: runs.PathLike):
     """Initializes a bank.
 
     Args:
@@ -89,42 +88,30 @@ class Bank:
       and pathlib.Path(name).name == name
       and name[:1] not in ('', '.')
       and ',' not in name,
-      f'name={name!r} is not the name of a directory without commas and '
-      'without a dot at its start. Choose a word.',
+      f'name={name!r} is not a directory name, or has commas. Choose a word.',
     )
     checks.require(
       not os.path.lexists(self.folder / name),
-      f'name={name!r} is already used in {str(self.folder)!r}. Choose another '
-      'name.',
+      f'name={name!r} is used in {str(self.folder)!r}. Choose another name.',
     )
 
   def _write(
     self,
-    source: Union[runs.Run, behaviors.Exported],
+    source: runs.Run | behaviors.Exported,
     folder: pathlib.Path,
     episodes: int,
   ) -> None:
     """Writes a behavior and its card."""
-    scores: Dict[str, Any] = {}
+    added = runs.export_policy(source, folder)
+    scores: dict[str, Any] = {}
     notes = ''
-    if isinstance(source, runs.Run):
-      added = source.export(folder)
-      if source.agent.behaviors:
-        if episodes:
-          scores = {'envs': [source.agent.spec.name], 'episodes': episodes}
-        notes = describing.learned_with(source.agent)
-    else:
-      behaviors.export(
-        str(folder),
-        agent=source.agent,
-        variables=source.variables,
-        statistics=source.statistics,
-        actor_steps=source.actor_steps,
-      )
-      added = behaviors.Exported(str(folder), setting='folder')
+    if source.agent.behaviors:
+      if episodes:
+        scores = {'envs': [source.agent.spec.name], 'episodes': episodes}
+      notes = describing.learned_with(source.agent)
     describing.describe(added, **scores, notes=notes).save(folder)
 
-  def names(self) -> List[str]:
+  def names(self) -> list[str]:
     """Returns the names of all behaviors, in alphabetical order.
 
     Example:
@@ -134,7 +121,7 @@ class Bank:
     """
     return named_behaviors.in_bank(self.folder)
 
-  def list(self) -> List[cards.Card]:
+  def list(self) -> list[cards.Card]:
     """Returns the card of each behavior, in the order of `names`.
 
     Example:
@@ -151,7 +138,7 @@ class Bank:
       for folder in folders
     ]
 
-  def behaviors(self) -> List[behaviors.Exported]:
+  def behaviors(self) -> builtins.list[behaviors.Exported]:
     """Loads all behaviors, in the order of `names`.
 
     Example:
@@ -160,7 +147,4 @@ class Bank:
         print(behavior.name, behavior.actor_steps)
       ```
     """
-    return [
-      behaviors.Exported(str(self.folder / name), setting='bank')
-      for name in self.names()
-    ]
+    return named_behaviors.load_bank(self.folder) if self.names() else []

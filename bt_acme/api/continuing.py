@@ -4,7 +4,7 @@ import inspect
 import pathlib
 import re
 import signal
-from typing import Any, List, Mapping, Sequence, Union
+from typing import Any, Mapping, Sequence
 
 from bt_acme import assembly, environments
 from bt_acme import config as config_lib
@@ -14,17 +14,15 @@ from bt_acme.evaluation import tables
 from bt_acme.runtime import interrupts
 from bt_acme.runtime import workdir as workdir_lib
 
-PathLike = Union[str, pathlib.Path]
-
 
 def continual(
   tasks: Sequence[str],
-  bank: Union[banks.Bank, PathLike],
+  bank: banks.Bank | runs.PathLike,
   *,
   max_actor_steps: int,
-  workdir: PathLike,
+  workdir: runs.PathLike,
   **settings: Any,
-) -> List[runs.Run]:
+) -> list[runs.Run]:
   """Learns tasks one after the other; each policy joins the bank.
 
   Each run transfers the behaviors that are in the bank when it starts. With an
@@ -61,26 +59,27 @@ def continual(
   """
   bank = bank if isinstance(bank, banks.Bank) else banks.Bank(bank)
   _check(tasks, bank, workdir, settings)
-  policies = [name_of(number, task) for number, task in enumerate(tasks)]
-  finished = {
-    name: _finished(pathlib.Path(workdir) / name, task, max_actor_steps)
-    for name, task in zip(policies, tasks, strict=True)
-    if name in bank.names()
-  }
-  for name in policies:
-    if name not in finished:
-      bank.check_name(name)
-  done: List[runs.Run] = []
-  for name, task in zip(policies, tasks, strict=True):
-    if name in finished:
-      done.append(finished[name])
+  folders = [
+    pathlib.Path(workdir) / name_of(number, task)
+    for number, task in enumerate(tasks)
+  ]
+  finished: dict[str, runs.Run] = {}
+  for task, folder in zip(tasks, folders, strict=True):
+    if folder.name in bank.names():
+      finished[folder.name] = _finished(folder, task, max_actor_steps)
+    else:
+      bank.check_name(folder.name)
+  done: list[runs.Run] = []
+  for task, folder in zip(tasks, folders, strict=True):
+    if folder.name in finished:
+      done.append(finished[folder.name])
       continue
-    folder = pathlib.Path(workdir) / name
-    done.append(_learn(task, bank, max_actor_steps, folder, settings))
+    budget = {'max_actor_steps': max_actor_steps, 'workdir': folder}
+    done.append(_learn(task, bank, **budget, **settings))
     if done[-1].exit_code:
       break
     try:
-      bank.add(done[-1], name)
+      bank.add(done[-1], folder.name)
     except KeyboardInterrupt:  # The same call adds the policy.
       break
   return done
@@ -101,8 +100,7 @@ def start(settings: Any) -> int:
   )
   checks.require(
     run.lp_launch_type == 'in_process',
-    f'lp_launch_type={run.lp_launch_type!r} is not supported, because tasks '
-    "follow each other in one process. Choose 'in_process'.",
+    f"lp_launch_type={run.lp_launch_type!r} is not supported: use 'in_process'",
   )
   agent = names.part(settings, config_lib.BTConfig)
   tasks = environments.names_in(run.env)
@@ -118,12 +116,11 @@ def start(settings: Any) -> int:
     **names.flat(agent),
   )
   last = done[-1]
-  code = last.exit_code
-  if (
-    name_of(len(done) - 1, last.agent.spec.name)
-    not in banks.Bank(given.bank).names()
-  ):
-    code = code or interrupts.exit_code(signal.SIGINT)
+  name = name_of(len(done) - 1, last.agent.spec.name)
+  is_added = name in banks.Bank(given.bank).names()
+  code = last.exit_code or (
+    0 if is_added else interrupts.exit_code(signal.SIGINT)
+  )
   if code:
     steps = tables.counted(last.actor_steps, 'actor step')
     print(
@@ -148,7 +145,7 @@ def _refuse(name: str, value: Any) -> None:
 def _check(
   tasks: Sequence[str],
   bank: banks.Bank,
-  workdir: PathLike,
+  workdir: runs.PathLike,
   settings: Mapping[str, Any],
 ) -> None:
   """Checks what would otherwise fail only after a task has been learned."""
@@ -160,8 +157,7 @@ def _check(
     _refuse(name, settings.get(name))
   checks.require(
     pathlib.Path(workdir).resolve() != bank.folder.resolve(),
-    f'workdir={str(workdir)!r} is the directory of the bank. Choose another '
-    'directory.',
+    f'workdir={str(workdir)!r} is the directory of the bank. Choose another.',
   )
   spec = assembly.spec_by_name(
     ','.join(tasks), num_stacked=settings.get('num_stacked', 0)
@@ -181,47 +177,22 @@ def _finished(
   folder: pathlib.Path, task: str, max_actor_steps: int
 ) -> runs.Run:
   """Loads the run of a task whose policy is in the bank."""
-  advice = 'Use the workdir of the earlier call, or another bank.'
-  checks.require(
-    folder.is_dir(),
-    f'The bank contains {folder.name!r}, but workdir={str(folder.parent)!r} '
-    f'has no such run. {advice}',
-  )
-  run = runs.Run.load(folder)
-  checks.require(
-    run.agent.spec.name == task,
-    f'The bank contains {folder.name!r}, but this run learned '
-    f'{run.agent.spec.name!r} instead of {task!r}. {advice}',
-  )
+  run = runs.load_run(folder)
   steps = workdir_lib.completed_steps(str(folder))
   checks.require(
-    steps >= max_actor_steps,
-    f'max_actor_steps={max_actor_steps}: the policy {folder.name!r} in the '
-    f'bank learned with {steps}. Keep this budget, or use another bank and '
-    'workdir.',
+    run.agent.spec.name == task and steps >= max_actor_steps,
+    f'The bank contains {folder.name!r}, which learned {run.agent.spec.name!r} '
+    f'with max_actor_steps={steps}, not {task!r} with {max_actor_steps}. Keep '
+    'tasks and budget, or use another bank and workdir.',
   )
   return run
 
 
-def _learn(
-  task: str,
-  bank: banks.Bank,
-  max_actor_steps: int,
-  workdir: pathlib.Path,
-  settings: Any,
-) -> runs.Run:
+def _learn(task: str, bank: banks.Bank, **arguments: Any) -> runs.Run:
   """Starts or resumes the run of one task."""
   if bank.names():
-    return training.transfer(
-      task, bank, max_actor_steps=max_actor_steps, workdir=workdir, **settings
-    )
-  of_transfer = {
-    'behavior_weights',
-    *names.settings_of(config_lib.BTConfig),
-  } - set(names.settings_of(config_lib.R2D2Config))
-  return training.train(
-    task,
-    max_actor_steps=max_actor_steps,
-    workdir=workdir,
-    **{k: v for k, v in settings.items() if k not in of_transfer},
-  )
+    return training.transfer(task, bank, **arguments)
+  of_transfer = config_lib.TransferConfig.__dataclass_fields__
+  for name in ('behavior_weights', *of_transfer):
+    arguments.pop(name, None)
+  return training.train(task, **arguments)

@@ -2,7 +2,7 @@
 
 import pathlib
 import re
-from typing import Dict, List, Sequence, Union
+from typing import Sequence
 
 from bt_acme import assembly, behaviors, environments
 from bt_acme.api import evaluating, loading
@@ -15,11 +15,11 @@ _RANDOM = 1.0  # The epsilon of a random policy.
 _WINDOW = 100  # Episodes in each mean of a learning curve.
 _FILM_FRAMES = 300
 
-Names = Union[str, Sequence[str]]
+Names = str | Sequence[str]
 
 
 def describe(
-  behavior: Union[str, pathlib.Path, behaviors.Exported],
+  behavior: str | pathlib.Path | behaviors.Exported,
   envs: Names = (),
   *,
   videos: Names = (),
@@ -66,7 +66,7 @@ def describe(
   )
   for env in (*envs, *videos):
     assembly.moved(behavior.agent, env)  # Before anything is played.
-  pictures: Dict[str, bytes] = {}
+  pictures: dict[str, bytes] = {}
   parts = [f'# {behavior.name}', _facts(behavior)]
   for env in videos:
     name = f'{re.sub("[^0-9a-z]+", "-", env.lower()).strip("-")}.gif'
@@ -148,7 +148,7 @@ def _command(behavior: behaviors.Exported) -> str:
   return '\n'.join(lines)
 
 
-def _of_run(behavior: behaviors.Exported) -> Dict[str, int]:
+def _of_run(behavior: behaviors.Exported) -> dict[str, int]:
   """Returns the recorded settings of the run; none outside of its workdir."""
   folder = str(pathlib.Path(behavior.folder).parent)
   try:
@@ -182,7 +182,7 @@ def _scores(
   seed: int,
 ) -> str:
   """Plays the environments; returns a table."""
-  rows: List[List[str]] = []
+  rows: list[list[str]] = []
   for env in envs:
     own, random = (
       evaluating.evaluate(

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import html
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,7 @@ class Evaluation:
   """
 
   env: str
-  recordings: List[recorder.Recording]
+  recordings: list[recorder.Recording]
 
   @functools.cached_property
   def returns(self) -> npt.NDArray[np.float64]:
@@ -66,7 +66,7 @@ class Evaluation:
     return self._column('greedy_extra_share')
 
   @functools.cached_property
-  def cells(self) -> Optional[npt.NDArray[np.int64]]:
+  def cells(self) -> npt.NDArray[np.int64] | None:
     """Number of distinct cells visited, int64 [episodes].
 
     It is None if the environment has no cells.
@@ -83,7 +83,7 @@ class Evaluation:
     """Fraction of episodes with a positive return."""
     return float(np.mean(self.returns > 0))
 
-  def summary(self) -> Dict[str, float]:
+  def summary(self) -> dict[str, float]:
     """Computes the mean of each measure.
 
     Returns:
@@ -104,7 +104,7 @@ class Evaluation:
   def _repr_html_(self) -> str:
     return f'<p>{html.escape(self._title())}</p>{tables.html(*self._table())}'
 
-  def _shown(self) -> List[Tuple[str, str, npt.NDArray[Any]]]:
+  def _shown(self) -> list[tuple[str, str, npt.NDArray[Any]]]:
     """Returns attribute, title and values of each measure that exists."""
     every = [(name, title, getattr(self, name)) for name, title in _SHOWN]
     return [shown for shown in every if shown[-1] is not None]
@@ -113,7 +113,7 @@ class Evaluation:
     episodes = tables.counted(len(self.returns), 'episode')
     return f'{self.env}: {episodes}, solved {self.solved:.0%}'
 
-  def _table(self) -> Tuple[List[str], List[List[str]]]:
+  def _table(self) -> tuple[list[str], list[list[str]]]:
     rows = [
       [title, *(f'{f(values):.3f}' for f in (np.mean, np.min, np.max))]
       for _, title, values in self._shown()
@@ -127,7 +127,7 @@ def evaluate(
   env: str = '',
   episodes: int = 50,
   seed: int = 0,
-  epsilon: Optional[float] = None,
+  epsilon: float | None = None,
   flights: bool = False,
 ) -> Evaluation:
   """Plays evaluation episodes in parallel, one per environment.

@@ -1,7 +1,6 @@
-"""Loads runs and behaviors from disk."""
+"""Loads behaviors from disk."""
 
 import pathlib
-from typing import Sequence, Union
 
 from bt_acme import behaviors
 from bt_acme.api import runs
@@ -9,11 +8,11 @@ from bt_acme.behaviors import download
 from bt_acme.config import checks
 
 # A run, a behavior, or anything that `load_behavior` accepts.
-Source = Union[runs.Run, behaviors.Exported, str, pathlib.Path]
+Source = runs.Run | behaviors.Exported | str | pathlib.Path
 
 
 def load_behavior(
-  folder: Union[str, pathlib.Path], *, sha256: str = ''
+  folder: str | pathlib.Path, *, sha256: str = ''
 ) -> behaviors.Exported:
   """Loads an exported behavior.
 
@@ -44,14 +43,13 @@ def load_behavior(
   if sha256:
     checks.require(
       download.is_address(chosen),
-      f'sha256={sha256!r} is the checksum of an archive to download, but '
-      f'folder={chosen!r} is not an address. Omit sha256.',
+      f'sha256={sha256!r}: folder={chosen!r} is not an address. Omit sha256.',
     )
     chosen = f'{chosen}#sha256={sha256}'
   return behaviors.Exported(chosen, setting='folder')
 
 
-def load_policy(source: Source) -> Union[runs.Run, behaviors.Exported]:
+def load_policy(source: Source) -> runs.Run | behaviors.Exported:
   """Returns a run or a behavior, which is loaded if only its name is given.
 
   Args:
@@ -64,38 +62,6 @@ def load_policy(source: Source) -> Union[runs.Run, behaviors.Exported]:
     return source
   checks.require(
     isinstance(source, (str, pathlib.Path)),
-    f'source={source!r} is neither a run nor an exported behavior. Other '
-    'behaviors only act in bt_acme.transfer.',
+    f'source={source!r} is neither a run nor an exported behavior. Pass one.',
   )
   return load_behavior(source)
-
-
-def load_run(
-  folder: Union[str, pathlib.Path],
-  behavior: Union[behaviors.Behavior, Sequence[behaviors.Behavior]] = (),
-) -> runs.Run:
-  """Loads a run without resuming it; call `Run.resume` to do so.
-
-  Args:
-    folder: the workdir of a run in one process, or a directory written by
-      `Run.save`. It becomes the workdir of the loaded run.
-    behavior: the behaviors that were passed to `transfer`. Only needed for
-      behaviors of your own, because a run stores copies of exported ones.
-
-  Returns:
-    The run.
-
-  Raises:
-    ValueError: if the directory does not contain a run in one process, or if
-      `behavior` differs from the behaviors of the run.
-
-  Example:
-    ```python
-    # Takes about a minute on two cores.
-    bt_acme.train('Chain-5', max_actor_steps=2_000, workdir='runs/chain')
-    run = bt_acme.load_run('runs/chain')
-    run.resume(run.actor_steps + 2_000)
-    ```
-  """
-  given = behavior if isinstance(behavior, (list, tuple)) else (behavior,)
-  return runs.Run.load(folder, given)

@@ -1,6 +1,6 @@
 """Plots of runs and evaluations; a notebook shows them inline."""
 
-from typing import Any, Mapping, Sequence, Union
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from bt_acme.evaluation import plots
 
 
 def learning_curves(
-  curves: Mapping[str, Union[runs.Run, Sequence[runs.Run]]],
+  curves: Mapping[str, runs.Run | Sequence[runs.Run]],
   *,
   value: str = 'episode_return',
   window: int = 50,
@@ -46,8 +46,7 @@ def learning_curves(
   """
   checks.require(
     isinstance(curves, Mapping),
-    f'curves={curves!r} is not a dictionary. Pass a run, or several with '
-    "different seeds, by label, such as {'BT': run}.",
+    f"curves={curves!r} is not a dictionary. Pass runs by label, {{'BT': run}}",
   )
   by_label: Any = {
     label: [given] if isinstance(given, runs.Run) else list(given)

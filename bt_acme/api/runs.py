@@ -5,7 +5,7 @@ import pathlib
 import shutil
 import tempfile
 import weakref
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,8 @@ from bt_acme.runtime import learned_policy, metrics, progress, provenance
 from bt_acme.runtime import workdir as workdir_lib
 from bt_acme.runtime.engines import in_process
 
-Columns = Dict[str, npt.NDArray[np.float64]]
-PathLike = Union[str, pathlib.Path]
+Columns = dict[str, npt.NDArray[np.float64]]
+PathLike = str | pathlib.Path
 _SHOWN_EPISODES = 100  # Number of last episodes whose returns are averaged.
 
 
@@ -47,7 +47,8 @@ class Run:
       agent: R2D2, NGU or BT.
       config: the settings of the run; an empty workdir stands for a temporary
         directory.
-      **options: the other arguments of `launching.launch.launch`.
+      **options: the other arguments of `launching.launch.launch`, with which
+        `resume` starts the run, too.
     """
     if not config.workdir:
       temporary = tempfile.mkdtemp(prefix='bt_acme-')
@@ -58,82 +59,12 @@ class Run:
     self._options = options
     self._exit_code = 0
     self._learned: assembly.Learned
-    self._columns: Dict[str, Columns] = {}  # By label of the log.
-
-  @classmethod
-  def start(
-    cls, agent: assembly.Agent, config: run_config.RunConfig, **options: Any
-  ) -> 'Run':
-    """Starts a run, or resumes the run in its workdir.
-
-    Args:
-      agent: R2D2, NGU or BT.
-      config: the settings of the run; an empty workdir stands for a temporary
-        directory.
-      **options: the other arguments of `launching.launch.launch`.
-
-    Returns:
-      The finished or stopped run.
-    """
-    run = cls(agent, config, **options)
-    run._execute()
-    return run
-
-  @classmethod
-  def load(
-    cls, folder: PathLike, given: Sequence[behaviors.Behavior] = ()
-  ) -> 'Run':
-    """Loads the run in a workdir; see `bt_acme.load_run`.
-
-    Args:
-      folder: the workdir.
-      given: the behaviors that were passed to `bt_acme.transfer`.
-
-    Returns:
-      The run.
-
-    Raises:
-      ValueError: if the directory does not contain a run in one process, or if
-        `given` differs from the behaviors of the run.
-    """
-    workdir = str(folder)
-    identity = workdir_lib.read_identity(workdir)
-    if identity.get('engine') != launch_lib.ENGINE['engine']:
-      raise ValueError(
-        f'folder={workdir!r} contains a run of several processes. Evaluate it '
-        'with launch/evaluate.py, or pass its exported behavior to '
-        'bt_acme.load_behavior.'
-      )
-    agent = recorded_agent.make(workdir, identity, given)
-    config = dataclasses.replace(
-      workdir_lib.run_of(workdir, identity), lp_launch_type='in_process'
-    )
-    run = cls(
-      agent,
-      config,
-      identity=workdir_lib.extra(identity),
-      make_display=progress.Progress,
-    )
-    run._read()
-    recorded = provenance.max_actor_steps(workdir)
-    run._set_budget(recorded or run.actor_steps)
-    return run
-
-  def _execute(self) -> None:
-    self._exit_code = launch_lib.launch(
-      self._config, self._agent, **self._options
-    )
-    self._read()
+    self._columns: dict[str, Columns] = {}  # By label of the log.
 
   def _read(self) -> None:
     """Reads the learned parameters; logs are read on first access."""
     self._learned = learned_policy.read(self._config, self._agent)
     self._columns = {}
-
-  def _set_budget(self, max_actor_steps: int) -> None:
-    self._config = dataclasses.replace(
-      self._config, max_actor_steps=max_actor_steps
-    )
 
   @property
   def agent(self) -> assembly.Agent:
@@ -197,7 +128,7 @@ class Run:
     """
     return self._log('evaluator')
 
-  def by_environment(self, columns: Columns) -> Dict[str, Columns]:
+  def by_environment(self, columns: Columns) -> dict[str, Columns]:
     """Splits the rows of a run that plays several environments.
 
     Args:
@@ -220,8 +151,7 @@ class Run:
       return {name: {} for name in names}
     if 'environment' not in columns:
       raise ValueError(
-        "columns lacks the column 'environment'. Pass `episodes` or "
-        '`evaluations` of this run.'
+        "columns lacks the column 'environment'. Pass episodes or evaluations."
       )
     index = columns['environment'].astype(int) % len(names)
     return {
@@ -241,9 +171,9 @@ class Run:
 
   def resume(
     self,
-    max_actor_steps: Optional[int] = None,
+    max_actor_steps: int | None = None,
     *,
-    callbacks: Optional[Sequence[in_process.Callback]] = None,
+    callbacks: Sequence[in_process.Callback] | None = None,
   ) -> 'Run':
     """Resumes a run that finished or was stopped.
 
@@ -267,18 +197,21 @@ class Run:
       ```
     """
     if max_actor_steps is not None:
-      declared = run_config.RunConfig.__dataclass_fields__['max_actor_steps']
-      checks.check_value('max_actor_steps', max_actor_steps, declared)
+      config = dataclasses.replace(
+        self._config, max_actor_steps=max_actor_steps
+      )
       checks.require(
         max_actor_steps >= self.actor_steps,
         f'max_actor_steps={max_actor_steps} is less than the '
-        f'{self.actor_steps} steps that the run has taken. Pass the total '
-        'number of steps, counted from the start of the run.',
+        f'{self.actor_steps} steps taken. Pass the total number of steps.',
       )
-      self._set_budget(max_actor_steps)
+      self._config = config
     if callbacks is not None:
       self._options['callbacks'] = tuple(callbacks)
-    self._execute()
+    self._exit_code = launch_lib.launch(
+      self._config, self._agent, **self._options
+    )
+    self._read()
     return self
 
   def export(self, folder: PathLike) -> behaviors.Exported:
@@ -301,17 +234,7 @@ class Run:
       behavior = run.export('runs/explorer')
       ```
     """
-    agent, variables = self.agent, self.variables
-    if agent.transfer is not None:
-      agent, variables = assembly.without_behaviors(agent, variables)
-    behaviors.export(
-      str(folder),
-      agent=agent,
-      variables=variables,
-      statistics=self.statistics,
-      actor_steps=self.actor_steps,
-    )
-    return behaviors.Exported(str(folder), setting='folder')
+    return export_policy(self, folder)
 
   def save(self, folder: PathLike) -> None:
     """Saves a copy of the workdir, which `load_run` can load.
@@ -341,7 +264,7 @@ class Run:
   def _repr_html_(self) -> str:
     return tables.html((), self._summary())
 
-  def _summary(self) -> List[Any]:
+  def _summary(self) -> list[Any]:
     """Returns the most important facts, as pairs of a title and a text."""
     steps, budget = self.actor_steps, self.max_actor_steps
     agent = type(self.agent.config).__name__.removesuffix('Config')
@@ -363,3 +286,73 @@ class Run:
         episodes = tables.counted(last.size, 'episode')
         summary.append((title, f'{last.mean():.3f} ({episodes})'))
     return [*summary, ('workdir', str(self.workdir))]
+
+
+def export_policy(
+  policy: Run | behaviors.Exported, folder: PathLike
+) -> behaviors.Exported:
+  """Exports the policy of a run or a behavior; see `Run.export`."""
+  agent, variables = policy.agent, policy.variables
+  if agent.transfer is not None:
+    agent, variables = assembly.without_behaviors(agent, variables)
+  behaviors.export(
+    str(folder),
+    agent=agent,
+    variables=variables,
+    statistics=policy.statistics,
+    actor_steps=policy.actor_steps,
+  )
+  return behaviors.Exported(str(folder), setting='folder')
+
+
+def load_run(
+  folder: PathLike,
+  behavior: behaviors.Behavior | Sequence[behaviors.Behavior] = (),
+) -> Run:
+  """Loads a run without resuming it; call `Run.resume` to do so.
+
+  Args:
+    folder: the workdir of a run in one process, or a directory written by
+      `Run.save`. It becomes the workdir of the loaded run.
+    behavior: the behaviors that were passed to `transfer`. Only needed for
+      behaviors of your own, because a run stores copies of exported ones.
+
+  Returns:
+    The run.
+
+  Raises:
+    ValueError: if the directory does not contain a run in one process, or if
+      `behavior` differs from the behaviors of the run.
+
+  Example:
+    ```python
+    # Takes about a minute on two cores.
+    bt_acme.train('Chain-5', max_actor_steps=2_000, workdir='runs/chain')
+    run = bt_acme.load_run('runs/chain')
+    run.resume(run.actor_steps + 2_000)
+    ```
+  """
+  given = behavior if isinstance(behavior, (list, tuple)) else (behavior,)
+  workdir = str(folder)
+  identity = workdir_lib.read_identity(workdir)
+  if identity.get('engine') != launch_lib.ENGINE['engine']:
+    raise ValueError(
+      f'folder={workdir!r} contains a run of several processes. Use '
+      'launch/evaluate.py, or bt_acme.load_behavior for its behavior.'
+    )
+  agent = recorded_agent.make(workdir, identity, given)
+  config = dataclasses.replace(
+    workdir_lib.run_of(workdir, identity), lp_launch_type='in_process'
+  )
+  run = Run(
+    agent,
+    config,
+    identity=workdir_lib.extra(identity),
+    make_display=progress.Progress,
+  )
+  run._read()
+  run._config = dataclasses.replace(
+    config,
+    max_actor_steps=provenance.max_actor_steps(workdir) or run.actor_steps,
+  )
+  return run

@@ -1,17 +1,6 @@
 """Training in one process: `pretrain`, `train` and `transfer`."""
 
-import pathlib
-from typing import (
-  Any,
-  Dict,
-  Iterable,
-  Mapping,
-  Optional,
-  Sequence,
-  Tuple,
-  Type,
-  Union,
-)
+from typing import Any, Iterable, Mapping, Sequence
 
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
@@ -19,13 +8,12 @@ from bt_acme.api import banks, runs
 from bt_acme.config import checks, names, presets
 from bt_acme.config import run as run_config
 from bt_acme.core import networks
-from bt_acme.launching import initial_weights, named_behaviors
+from bt_acme.launching import initial_weights, named_behaviors, recorded_agent
 from bt_acme.runtime import coordinator
 from bt_acme.runtime import progress as progress_lib
 from bt_acme.runtime.engines.in_process import Callback
 
-PathLike = Union[str, pathlib.Path]
-BehaviorLike = Union[PathLike, behaviors.Behavior]
+BehaviorLike = runs.PathLike | behaviors.Behavior
 
 # The settings of the run that `**settings` may contain. All others are separate
 # arguments or apply only to runs of several processes.
@@ -42,7 +30,7 @@ _FUNCTIONS = {
   config_lib.BTConfig: 'transfer',
 }
 
-_DISPLAYS: Dict[str, coordinator.MakeDisplay] = {
+_DISPLAYS: dict[str, coordinator.MakeDisplay] = {
   'auto': progress_lib.Progress,
   'off': lambda max_actor_steps: None,
 }
@@ -56,7 +44,7 @@ def pretrain(
   seed: int = 0,
   preset: str = 'auto',
   num_environments: int = 16,
-  workdir: PathLike = '',
+  workdir: runs.PathLike = '',
   progress: str = 'auto',
   callbacks: Sequence[Callback] = (),
   **settings: Any,
@@ -116,12 +104,12 @@ def train(
   env: str,
   *,
   max_actor_steps: int,
-  init_from: Union[PathLike, behaviors.Exported] = '',
+  init_from: runs.PathLike | behaviors.Exported = '',
   init: str = 'full',
   seed: int = 0,
   preset: str = 'auto',
   num_environments: int = 16,
-  workdir: PathLike = '',
+  workdir: runs.PathLike = '',
   progress: str = 'auto',
   callbacks: Sequence[Callback] = (),
   **settings: Any,
@@ -166,16 +154,16 @@ def train(
 
 def transfer(
   env: str,
-  behavior: Union[BehaviorLike, Sequence[BehaviorLike], banks.Bank],
+  behavior: BehaviorLike | Sequence[BehaviorLike] | banks.Bank,
   *,
   max_actor_steps: int,
   behavior_weights: Sequence[float] = (),
-  init_from: Union[PathLike, behaviors.Exported] = '',
+  init_from: runs.PathLike | behaviors.Exported = '',
   init: str = 'full',
   seed: int = 0,
   preset: str = 'auto',
   num_environments: int = 16,
-  workdir: PathLike = '',
+  workdir: runs.PathLike = '',
   progress: str = 'auto',
   callbacks: Sequence[Callback] = (),
   **settings: Any,
@@ -221,53 +209,41 @@ def transfer(
     ```
   """
   if isinstance(behavior, banks.Bank):
-    named_behaviors.check_bank(behavior.folder)
-    behavior = behavior.behaviors()
+    behavior = named_behaviors.load_bank(behavior.folder)
   return _start(config_lib.BTConfig, **locals())
 
 
 def _start(
-  config_class: Type[config_lib.R2D2Config],
+  config_class: type[config_lib.R2D2Config],
   *,
   env: str,
   max_actor_steps: int,
   seed: int,
   preset: str,
   num_environments: int,
-  workdir: PathLike,
+  workdir: runs.PathLike,
   progress: str,
   callbacks: Sequence[Callback],
-  settings: Dict[str, Any],
-  behavior: Union[BehaviorLike, Sequence[BehaviorLike]] = (),
+  settings: dict[str, Any],
+  behavior: BehaviorLike | Sequence[BehaviorLike] = (),
   behavior_weights: Sequence[float] = (),
-  init_from: Union[PathLike, behaviors.Exported] = '',
+  init_from: runs.PathLike | behaviors.Exported = '',
   init: str = 'full',
 ) -> runs.Run:
   """Creates an agent and runs it; see `pretrain`, `train` and `transfer`."""
-  checks.require(
-    isinstance(env, str),
-    f'env={env!r} is not a name. Pass a string; commas separate several names.',
-  )
-  for name, given in (
-    ('callbacks', callbacks),
-    ('behavior_weights', behavior_weights),
+  for name, value, declared in (
+    ('env', env, checks.setting('')),
+    ('progress', progress, checks.setting('', choices=tuple(_DISPLAYS))),
+    ('num_environments', num_environments, checks.setting(1, above=0)),
   ):
-    checks.require(
-      isinstance(given, Iterable) and not isinstance(given, str),
-      f'{name}={given!r} is not a list. Pass a list, even of one element.',
-    )
+    checks.check_value(name, value, declared)
   checks.require(
-    progress in _DISPLAYS,
-    f"progress={progress!r} is not valid. Choose 'auto' or 'off'.",
+    isinstance(callbacks, Iterable) and all(map(callable, callbacks)),
+    f'callbacks={callbacks!r} is not a list of functions. Pass a list.',
   )
-  for callback in callbacks:
-    checks.require(
-      callable(callback),
-      f'callbacks={callbacks!r} contains {callback!r}, which is not callable. '
-      'Pass functions.',
-    )
-  checks.check_value(
-    'num_environments', num_environments, checks.setting(1, above=0)
+  checks.require(
+    isinstance(behavior_weights, Iterable),
+    f'behavior_weights={behavior_weights!r} is not a list. Pass a list.',
   )
   spec = assembly.spec_by_name(env, num_stacked=settings.get('num_stacked', 0))
   config, of_run = configure(config_class, spec, preset, settings)
@@ -281,44 +257,29 @@ def _start(
     seed=seed,
     **of_run,
   )
-  transferred: Tuple[behaviors.Behavior, ...] = ()
+  transferred: tuple[behaviors.Behavior, ...] = ()
   if isinstance(config, config_lib.BTConfig):
-    listed: Any = (
-      behavior if isinstance(behavior, (list, tuple)) else [behavior]
-    )
-    transferred = tuple(
-      made for x in listed for made in _make_behaviors(x, config.transfer)
-    )
-    checks.require(
-      bool(transferred), 'behavior=[] is empty. Pass at least one behavior.'
-    )
+    transferred = named_behaviors.make(behavior, config.transfer)
   agent = assembly.Agent(config, spec, transferred, tuple(behavior_weights))
   source = init_from if isinstance(init_from, behaviors.Exported) else None
-  folder = source.folder if source else str(init_from)
-  weights: Optional[initial_weights.WeightsConfig] = None
-  if folder or init != 'full':
-    weights = initial_weights.WeightsConfig(init_from=folder, init=init)
-  recorded: Dict[str, Any] = {}
-  if transferred:
-    recorded['behaviors'] = [each.name for each in transferred]
-    recorded['behavior_weights'] = list(behavior_weights)
-  return runs.Run.start(
+  weights = initial_weights.WeightsConfig(
+    init_from=source.folder if source else str(init_from), init=init
+  )
+  return runs.Run(
     agent,
     run,
     make_display=_DISPLAYS[progress],
     callbacks=tuple(callbacks),
-    **initial_weights.launch_options(
-      agent, seed, weights, source, recorded=recorded
-    ),
-  )
+    **recorded_agent.launch_options(agent, seed, weights, source),
+  ).resume()
 
 
 def configure(
-  config_class: Type[config_lib.R2D2Config],
+  config_class: type[config_lib.R2D2Config],
   spec: assembly.EnvironmentSpec,
   preset: str,
   settings: Mapping[str, Any],
-) -> Tuple[config_lib.R2D2Config, Dict[str, Any]]:
+) -> tuple[config_lib.R2D2Config, dict[str, Any]]:
   """Returns the agent's configuration, and the given settings of the run.
 
   Args:
@@ -356,24 +317,3 @@ def _explain_unknown(name: str, known: Sequence[str]) -> str:
     if name in names.settings_of(config_class):
       return f'is a setting of bt_acme.{function}. Remove it here.'
   return f'is not a setting: {names.suggest(name, known)}'
-
-
-def _make_behaviors(
-  given: BehaviorLike, transfer: config_lib.TransferConfig
-) -> Tuple[behaviors.Behavior, ...]:
-  """Loads behaviors, or applies the transfer settings to an exported one."""
-  if isinstance(given, behaviors.Exported):
-    acting = given.acting(
-      epsilon=transfer.behavior_epsilon,
-      reward_input=transfer.behavior_reward_input,
-    )
-    return (acting,)
-  if isinstance(given, behaviors.Behavior):
-    return (given,)
-  checks.require(
-    isinstance(given, (str, pathlib.Path)),
-    f'behavior={given!r} is not a behavior. Pass the result of Run.export for '
-    'a run, Bank.behaviors() for a bank among others, or '
-    'bt_acme.behaviors.FromCallable for a function.',
-  )
-  return named_behaviors.make(str(given), transfer)

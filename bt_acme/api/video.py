@@ -2,7 +2,7 @@
 
 import base64
 import pathlib
-from typing import Optional, Union
+from typing import NamedTuple
 
 from bt_acme import assembly, files
 from bt_acme.api import loading
@@ -11,7 +11,7 @@ from bt_acme.config import run as run_config
 from bt_acme.evaluation import recorder
 
 
-class Video:
+class Video(NamedTuple):
   """A WebM video.
 
   Attributes:
@@ -24,15 +24,9 @@ class Video:
     ```
   """
 
-  def __init__(self, data: bytes):
-    """Initializes a video.
+  data: bytes
 
-    Args:
-      data: the contents of a WebM file.
-    """
-    self.data = data
-
-  def save(self, path: Union[str, pathlib.Path]) -> None:
+  def save(self, path: str | pathlib.Path) -> None:
     """Writes the video to a file, and creates its directory.
 
     Args:
@@ -67,7 +61,7 @@ def show(
   *,
   env: str = '',
   seed: int = 0,
-  epsilon: Optional[float] = None,
+  epsilon: float | None = None,
   flights: bool = False,
   frames_per_second: float = recorder.FRAMES_PER_SECOND,
   max_frames: int = 1_000,

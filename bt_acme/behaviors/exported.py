@@ -2,14 +2,15 @@
 
 import copy
 import pathlib
-from typing import Optional, Sequence
+from typing import Sequence
 
 import jax
 import numpy as np
 
+from bt_acme import config as config_lib
 from bt_acme.acting import behavior
 from bt_acme.behaviors import exported_folder, pretrained
-from bt_acme.config import checks, names
+from bt_acme.config import checks
 from bt_acme.core import epsilon as epsilon_lib
 from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import behavior_core
@@ -22,6 +23,7 @@ class Exported(behavior.Behavior):
 
   Attributes:
     folder: the directory of the behavior.
+    source: the directory, name or address from which it was loaded.
     name: the name of the directory.
     agent: the agent that was trained.
     learned: its policy, which consists of the next three attributes.
@@ -64,7 +66,8 @@ class Exported(behavior.Behavior):
         archive cannot be downloaded or has another checksum, or if a setting is
         invalid.
     """
-    self.folder = pretrained.resolve(str(folder), setting=setting)
+    self.source = str(folder)
+    self.folder = pretrained.resolve(self.source, setting=setting)
     self.name = pathlib.Path(self.folder).name
     self.agent, self.learned, self.params_sha256 = exported_folder.read(
       self.folder, setting=setting
@@ -82,11 +85,9 @@ class Exported(behavior.Behavior):
 
   def _act_as(self, epsilon: float, reward_input: str) -> None:
     epsilon_lib.check(epsilon)
-    choices = ('recompute', 'zero')
-    checks.require(
-      reward_input in choices,
-      f'reward_input={reward_input!r} is unknown: '
-      + names.suggest(reward_input, choices),
+    settings = config_lib.TransferConfig.__dataclass_fields__
+    checks.check_value(
+      'reward_input', reward_input, settings['behavior_reward_input']
     )
     self._epsilon = epsilon
     self._recompute = (
@@ -125,7 +126,7 @@ class Exported(behavior.Behavior):
       return self.agent.actor_params(self.variables)
     return self.variables.agent
 
-  def intrinsic(self) -> Optional[reward_lib.RewardSpec]:
+  def intrinsic(self) -> reward_lib.RewardSpec | None:
     """Returns the spec of the intrinsic reward; None if not recomputed."""
     if self.agent.intrinsic is None or not self._recompute:
       return None

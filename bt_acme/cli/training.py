@@ -1,8 +1,7 @@
 """The launch scripts `run_*.py`: settings from flags and a preset; a run."""
 
-import dataclasses
 import sys
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable
 
 import jax
 from absl import flags as absl_flags
@@ -10,14 +9,14 @@ from absl import flags as absl_flags
 from bt_acme import assembly
 from bt_acme.cli import flags
 from bt_acme.config import names, presets
-from bt_acme.launching import initial_weights, named_behaviors
+from bt_acme.launching import initial_weights, named_behaviors, recorded_agent
 from bt_acme.launching import launch as launch_lib
 
 FLAGS = absl_flags.FLAGS
 
 
 def run_main(
-  settings_class: type, start: Optional[Callable[[Any], int]] = None
+  settings_class: type, start: Callable[[Any], int] | None = None
 ) -> None:
   """Runs a launch script.
 
@@ -63,25 +62,19 @@ def _train(settings: Any) -> int:
   """Starts or resumes a run; returns the exit code."""
   run = settings.run
   config_class: Any = type(settings).__base__
-  transferred: Tuple[Any, ...] = ()
-  behavior_weights: Tuple[float, ...] = ()
-  recorded: Dict[str, Any] = {}
+  transferred: tuple[Any, ...] = ()
+  behavior_weights: tuple[float, ...] = ()
   if given := getattr(settings, 'behaviors', None):
-    named = given.expanded()
-    transferred = named_behaviors.make(named.behavior, settings.transfer)
-    behavior_weights = named.weights
-    recorded['behaviors'] = dataclasses.asdict(named)
-    # Its behaviors are among the others. Older workdirs do not record it.
-    del recorded['behaviors']['bank']
+    transferred = named_behaviors.make(given.listed(), settings.transfer)
+    behavior_weights = given.weights
   agent = assembly.Agent(
     names.part(settings, config_class),
     assembly.spec_by_name(run.env, num_stacked=run.num_stacked),
     transferred,
     behavior_weights,
   )
-  options = initial_weights.launch_options(
-    agent, run.seed, getattr(settings, 'weights', None), recorded=recorded
-  )
+  weights = getattr(settings, 'weights', initial_weights.WeightsConfig())
+  options = recorded_agent.launch_options(agent, run.seed, weights)
   code = launch_lib.launch(run, agent, **options)
   if code == 0 and agent.intrinsic is not None:
     print(f'Behavior exported to {run.behavior_folder}')

@@ -70,23 +70,18 @@ def launch(
   check(run, agent)
   by_script = make_display is None
 
-  def prepare(resumed: bool) -> None:
+  def start(resumed: bool, begin_next: Callable[[], None]) -> int:
     if by_script:
       _announce(run, agent, resumed)
-    if not run.has_nodes:
-      behavior_copies.keep(run, agent)
-
-  def start(begin_next: Callable[[], None]) -> int:
     if run.has_nodes:
       return _launch_nodes(run, agent, initial_params, begin_next)
+    behavior_copies.keep(run, agent)
     return _run_in_process(run, agent, initial_params, make_display, callbacks)
 
-  engine = {} if run.has_nodes else ENGINE
+  identity = {**(identity or {}), **({} if run.has_nodes else ENGINE)}
   try:
     with workdir_lock.held(run.workdir):
-      code = run_session(
-        run, agent.config, {**(identity or {}), **engine}, prepare, start
-      )
+      code = run_session(run, agent.config, identity, start)
   except OSError as error:
     if not by_script or not files.is_disk_full(error):
       raise
@@ -117,8 +112,7 @@ def run_session(
   run: run_config.RunConfig,
   config: config_lib.R2D2Config,
   identity: Mapping[str, Any],
-  prepare: Callable[[bool], None],
-  start: Callable[[Callable[[], None]], int],
+  start: Callable[[bool, Callable[[], None]], int],
 ) -> int | None:
   """Claims the workdir of a run, and runs and records one session.
 
@@ -126,11 +120,9 @@ def run_session(
     run: the run, whose workdir is locked.
     config: the agent's configuration.
     identity: see `workdir.claim`.
-    prepare: a function that is called before the session starts, with whether
-      the run is resumed.
     start: a function that executes the run and returns its exit code. Its
-      argument is a function to call when the run restarts from its checkpoint,
-      which records a new session.
+      arguments are whether the run is resumed, and a function to call when the
+      run restarts from its checkpoint, which records a new session.
 
   Returns:
     The exit code; None if the run was already completed.
@@ -140,7 +132,6 @@ def run_session(
     return None
   if run.has_nodes and resumed:
     replay_checkpoints.check(run, config.replay)
-  prepare(resumed)
 
   def begin() -> None:
     params = identity.get(workdir.PARAMS, {})
@@ -152,7 +143,7 @@ def run_session(
 
   begin()
   try:
-    code = start(begin_next)
+    code = start(resumed, begin_next)
   finally:
     provenance.end(run.workdir)
   if code == 0:

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 import pathlib
-from typing import List, Tuple, Union
+from typing import Any
 
 from bt_acme import behaviors
 from bt_acme import config as config_lib
@@ -40,25 +40,18 @@ class BehaviorsConfig:
   def __post_init__(self) -> None:
     checks.check(self)
 
-  def expanded(self) -> 'BehaviorsConfig':
-    """Returns these settings with the bank's behaviors in `behavior`.
+  def listed(self) -> list[Any]:
+    """Returns `behavior`, if given, and the bank's behaviors, for `make`.
 
     Raises:
       ValueError: if the bank has no behaviors.
     """
     if not self.bank:
-      return self
-    checks.require(
-      ',' not in self.bank,
-      f'bank={self.bank!r} contains a comma. Rename the directory.',
-    )
-    check_bank(self.bank)
-    own = [os.path.join(self.bank, name) for name in in_bank(self.bank)]
-    behavior = ','.join([*([self.behavior] if self.behavior else []), *own])
-    return dataclasses.replace(self, behavior=behavior, bank='')
+      return [self.behavior]
+    return [*filter(None, [self.behavior]), *load_bank(self.bank)]
 
   @property
-  def weights(self) -> Tuple[float, ...]:
+  def weights(self) -> tuple[float, ...]:
     """The numbers in `behavior_weights`."""
     if not self.behavior_weights:
       return ()
@@ -66,12 +59,11 @@ class BehaviorsConfig:
       return tuple(float(w) for w in self.behavior_weights.split(','))
     except ValueError as error:
       raise ValueError(
-        f'behavior_weights={self.behavior_weights!r} must be comma-separated '
-        'numbers.'
+        f'behavior_weights={self.behavior_weights!r} must list numbers: 1,2'
       ) from error
 
 
-def in_bank(folder: Union[str, pathlib.Path]) -> List[str]:
+def in_bank(folder: str | pathlib.Path) -> list[str]:
   """Returns the names of the behaviors in a bank, in alphabetical order."""
   if not os.path.isdir(folder):
     return []
@@ -79,48 +71,68 @@ def in_bank(folder: Union[str, pathlib.Path]) -> List[str]:
   return sorted(path.parent.name for path in found)
 
 
-def check_bank(folder: Union[str, pathlib.Path]) -> None:
-  """Raises ValueError if a bank has no behaviors."""
+def load_bank(folder: str | pathlib.Path) -> list[behaviors.Exported]:
+  """Returns the behaviors in a bank, in alphabetical order.
+
+  Raises:
+    ValueError: if there are none, or if one of them cannot be loaded.
+  """
+  names = in_bank(folder)
   checks.require(
-    bool(in_bank(folder)),
+    bool(names),
     f'bank={str(folder)!r} contains no behaviors. Add one with '
     'bt_acme.Bank.add, or correct the directory.',
   )
+  return [
+    behaviors.Exported(os.path.join(folder, name), setting='bank')
+    for name in names
+  ]
 
 
 def make(
-  names: str, transfer: config_lib.TransferConfig
-) -> Tuple[behaviors.Behavior, ...]:
+  given: Any, transfer: config_lib.TransferConfig
+) -> tuple[behaviors.Behavior, ...]:
   """Creates behaviors.
 
   Args:
-    names: the value of the setting `behavior`.
+    given: a behavior, its name, directory or address, several of these in a
+      text, separated by commas, or a list of all these.
     transfer: the settings of exported behaviors.
 
   Raises:
-    ValueError: if `names` is empty, or a behavior cannot be loaded.
+    ValueError: if `given` contains anything else, or a behavior cannot be
+      loaded.
   """
-  known = [*sorted(BUILT_IN), *pretrained.names()]
+  if isinstance(given, (list, tuple)):
+    return tuple(made for each in given for made in make(each, transfer))
+  if isinstance(given, behaviors.Exported):
+    acting = given.acting(
+      epsilon=transfer.behavior_epsilon,
+      reward_input=transfer.behavior_reward_input,
+    )
+    return (acting,)
+  if isinstance(given, behaviors.Behavior):
+    return (given,)
   checks.require(
-    bool(names),
-    "behavior='' is empty. Pass a directory that run_ngu.py "
-    f'exported, or one of {known}.',
+    isinstance(given, (str, pathlib.Path)),
+    f'behavior={given!r} is not a behavior. Pass the result of Run.export for '
+    'a run, Bank.behaviors() for a bank among others, or '
+    'bt_acme.behaviors.FromCallable for a function.',
   )
-  made: List[behaviors.Behavior] = []
-  for name in map(str.strip, names.split(',')):
-    if name in BUILT_IN:
-      made.append(BUILT_IN[name]())
-      continue
-    checks.require(
-      os.path.isdir(pretrained.resolve(name)),
-      f'behavior={names!r}: {name!r} is neither a directory that run_ngu.py '
-      f'exported nor one of {known}. Correct the name.',
-    )
-    made.append(
-      behaviors.Exported(
-        name,
-        epsilon=transfer.behavior_epsilon,
-        reward_input=transfer.behavior_reward_input,
-      )
-    )
-  return tuple(made)
+  return tuple(load(x.strip(), transfer) for x in str(given).split(','))
+
+
+def load(name: str, transfer: config_lib.TransferConfig) -> behaviors.Behavior:
+  """Returns the behavior with a name, directory or address; see `make`."""
+  if name in BUILT_IN:
+    return BUILT_IN[name]()
+  checks.require(
+    bool(name) and os.path.isdir(pretrained.resolve(name)),
+    f'behavior={name!r} is neither a directory that run_ngu.py exported nor '
+    f'one of {[*sorted(BUILT_IN), *pretrained.names()]}. Correct the name.',
+  )
+  return behaviors.Exported(
+    name,
+    epsilon=transfer.behavior_epsilon,
+    reward_input=transfer.behavior_reward_input,
+  )

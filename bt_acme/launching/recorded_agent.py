@@ -1,13 +1,64 @@
-"""Recreates the agent of an existing run from its `config.json`."""
+"""Records the agent of a run in its `config.json`, and recreates it from there.
 
-from typing import Any, List, Sequence
+Behaviors are recorded by directory or name, in the order of their extra
+actions.
+"""
+
+import dataclasses
+from typing import Any, Sequence
 
 from bt_acme import assembly, behaviors, untrusted
 from bt_acme import config as config_lib
 from bt_acme.config import names
-from bt_acme.launching import named_behaviors
+from bt_acme.launching import initial_weights, named_behaviors
 from bt_acme.runtime import behavior_copies
 from bt_acme.runtime import workdir as workdir_lib
+
+
+def launch_options(
+  agent: assembly.Agent,
+  seed: int,
+  weights: initial_weights.WeightsConfig,
+  source: behaviors.Exported | None = None,
+) -> dict[str, Any]:
+  """Returns the arguments of `launch` that depend on given parameters.
+
+  The checksums of parameters are part of a run's identity, and
+  `workdir.claim` compares them instead of directories.
+
+  Args:
+    agent: the agent. Its behaviors that were not exported are identified by
+      their names.
+    seed: the seed of the weights that are not loaded.
+    weights: the initial weights.
+    source: the behavior in `init_from`, if it has already been loaded.
+
+  Raises:
+    ValueError: if `init_from` cannot be loaded, or has another architecture.
+  """
+  origins = [
+    (x.source, x.params_sha256)
+    if isinstance(x, behaviors.Exported)
+    else (x.name, x.name)
+    for x in agent.behaviors
+  ]
+  identity: dict[str, Any] = {}
+  params = None
+  if origins:
+    identity['behaviors'] = [name for name, _ in origins]
+    identity['behavior_weights'] = list(agent.behavior_weights)
+  if weights.init_from:
+    source = source or behaviors.Exported(
+      weights.init_from, setting='init_from'
+    )
+    params = initial_weights.load(weights, source, agent, seed)
+    identity['weights'] = dataclasses.asdict(weights)
+  if identity:
+    identity[workdir_lib.PARAMS] = {
+      'behaviors': [checksum for _, checksum in origins],
+      'init_from': source and source.params_sha256,
+    }
+  return {'initial_params': params, 'identity': identity}
 
 
 def make(
@@ -28,7 +79,16 @@ def make(
       run, or if the record is damaged.
   """
   try:
-    return _make(workdir, identity, given)
+    config = config_lib.from_dict(
+      config_lib.AGENTS[identity['agent']], identity['config']
+    )
+    run = workdir_lib.run_of(workdir, identity)
+    return assembly.Agent(
+      config,
+      assembly.spec_by_name(run.env, num_stacked=run.num_stacked),
+      _behaviors(workdir, identity, config, given),
+      tuple(identity.get('behavior_weights', ())),
+    )
   except ValueError as error:
     raise ValueError(f'workdir={workdir!r}: {error}') from error
   except Exception as error:  # An untrusted record can raise any error.
@@ -38,54 +98,34 @@ def make(
     ) from error
 
 
-def _make(
+def _behaviors(
   workdir: str,
   identity: names.Values,
-  given: Sequence[behaviors.Behavior],
-) -> assembly.Agent:
-  config = config_lib.from_dict(
-    config_lib.AGENTS[identity['agent']], identity['config']
-  )
-  run = workdir_lib.run_of(workdir, identity)
-  spec = assembly.spec_by_name(run.env, num_stacked=run.num_stacked)
-  recorded = identity.get('behaviors', [])
-  if isinstance(recorded, dict):  # Recorded by a launch script.
-    named = named_behaviors.BehaviorsConfig(**recorded)
-    paths = [path.strip() for path in named.behavior.split(',')]
-    transferred = given or _load(workdir, paths, config)
-    return assembly.Agent(config, spec, tuple(transferred), named.weights)
-  transferred = given or _load(workdir, recorded, config, only_copies=True)
-  names = [behavior.name for behavior in transferred]
-  if names != recorded:
-    raise ValueError(
-      f'behavior={names}, but the run in {workdir!r} transfers {recorded}. '
-      'Pass the behaviors of that run to bt_acme.load_run, in that order.'
-    )
-  weights = tuple(identity.get('behavior_weights', ()))
-  return assembly.Agent(config, spec, tuple(transferred), weights)
-
-
-def _load(
-  workdir: str,
-  recorded: Sequence[str],
   config: Any,
-  only_copies: bool = False,
-) -> List[behaviors.Behavior]:
-  """Loads the behaviors of a run, from the run's own copies if available.
-
-  Args:
-    workdir: the directory of the run.
-    recorded: the directory or name of each behavior.
-    config: the agent's configuration.
-    only_copies: whether to skip behaviors that are neither copied nor built in;
-      for records that contain names instead of directories.
-  """
+  given: Sequence[behaviors.Behavior],
+) -> tuple[behaviors.Behavior, ...]:
+  """Loads the behaviors of a run, from its own copies if available."""
+  recorded = identity.get('behaviors', [])
   copies = behavior_copies.folders(workdir)
-  return [
-    behavior
-    for index, name in enumerate(recorded)
-    if not only_copies or index in copies or name in named_behaviors.BUILT_IN
-    for behavior in named_behaviors.make(
-      str(copies.get(index, name)), config.transfer
-    )
-  ]
+  if given:
+    expected = [
+      copies[i].name if i in copies else name for i, name in enumerate(recorded)
+    ]
+    found = [behavior.name for behavior in given]
+    if found != expected:
+      raise ValueError(
+        f'behavior={found}, but the run transfers {expected}. Pass the '
+        'behaviors of that run to bt_acme.load_run, in that order.'
+      )
+    return tuple(given)
+  checksums = identity.get(workdir_lib.PARAMS, {}).get('behaviors', ())
+  loaded = []
+  for i, name in enumerate(recorded):
+    has_no_files = name in checksums and name not in named_behaviors.BUILT_IN
+    if has_no_files and i not in copies:
+      raise ValueError(
+        f'{name!r} is your own behavior. Pass {recorded} to bt_acme.load_run.'
+      )
+    source = str(copies.get(i, name))
+    loaded.append(named_behaviors.load(source, config.transfer))
+  return tuple(loaded)

@@ -20,10 +20,10 @@ from bt_acme.runtime import workdir_lock
 _FILE = 'config.json'
 _COMPLETED_FILE = 'completed.json'
 # The key for the checksums of the parameters that were passed to a run. The
-# checksums are compared instead of the directories of these parameters.
+# checksums are compared instead of the directories of these parameters, which
+# the other two keys contain.
 PARAMS = 'params_sha256'
-# The settings that name these directories, by group.
-_FOLDERS = {'behaviors': 'behavior', 'weights': 'init_from'}
+_BEHAVIORS, _WEIGHTS = 'behaviors', 'weights'
 # Settings that may differ when a run is resumed. The values of the first group
 # at the start of the run are recorded.
 _RECORDED = (
@@ -78,8 +78,8 @@ def claim(
     # The parameters may have been moved to other directories.
     folders = {
       name: identity[name]
-      for name in _FOLDERS
-      if PARAMS in recorded and isinstance(identity.get(name), dict)
+      for name in (_BEHAVIORS, _WEIGHTS)
+      if PARAMS in recorded and name in identity
     }
     if {**recorded, **folders} != recorded:
       files.write_json(path, {**recorded, **folders})
@@ -116,8 +116,12 @@ def read_identity(workdir: str) -> dict[str, Any]:
   path = pathlib.Path(workdir) / _FILE
   try:
     identity: dict[str, Any] = untrusted.read_json(path)
-    parts = [identity[name] for name in ('run', 'config')]
-    if 'agent' not in identity or not all(isinstance(x, dict) for x in parts):
+    parts = [identity['run'], identity['config'], identity.get(_WEIGHTS, {})]
+    _convert(identity)
+    names = [identity['agent'], *identity.get(_BEHAVIORS, ())]
+    if not all(isinstance(x, dict) for x in parts) or not all(
+      isinstance(x, str) for x in names
+    ):
       raise ValueError('it is incomplete')
   except OSError as error:
     raise ValueError(
@@ -129,6 +133,16 @@ def read_identity(workdir: str) -> dict[str, Any]:
       f'({untrusted.one_line(error)}). Choose another workdir.'
     ) from error
   return identity
+
+
+def _convert(identity: dict[str, Any]) -> None:
+  """Converts the behaviors that earlier versions recorded as flags."""
+  flags = identity.get(_BEHAVIORS)
+  if isinstance(flags, dict):
+    names = str(flags['behavior']).split(',')
+    weights = str(flags.get('behavior_weights', ''))
+    identity[_BEHAVIORS] = [name.strip() for name in names]
+    identity['behavior_weights'] = [float(x) for x in weights.split(',') if x]
 
 
 def run_of(workdir: str, identity: Mapping[str, Any]) -> run_config.RunConfig:
@@ -257,26 +271,29 @@ def _comparable(
       and the behavior names derived from them, may then differ.
   """
   found = {k: v for k, v in identity.items() if k != 'began_with'}
+  if not _init_from(identity):  # Earlier versions recorded the defaults.
+    found.pop(_WEIGHTS, None)
   if not by_checksum:
     found.pop(PARAMS, None)
-    return found
-  for group in _FOLDERS.keys() & found.keys():
-    value = found[group]
-    rest = dict(value) if isinstance(value, dict) else {}
-    rest.pop(_FOLDERS[group], None)
-    found[group] = rest
+    names = map(pathlib.PurePath, found.get(_BEHAVIORS, ()))
+    return {**found, _BEHAVIORS: [path.name for path in names]}
+  found.pop(_BEHAVIORS, None)
+  if _WEIGHTS in found:
+    found[_WEIGHTS] = {**found[_WEIGHTS], 'init_from': ''}
   return found
 
 
 def _names(identity: Mapping[str, Any]) -> dict[str, Any]:
   """Returns the names or directories of parameters, by key of `PARAMS`."""
-  found = {}
-  for key, group in (('behaviors', 'behaviors'), ('init_from', 'weights')):
-    value = identity.get(group)
-    if isinstance(value, dict):
-      value = value.get(_FOLDERS[group])
-    found[key] = value
-  return found
+  return {
+    _BEHAVIORS: identity.get(_BEHAVIORS),
+    'init_from': _init_from(identity),
+  }
+
+
+def _init_from(identity: Mapping[str, Any]) -> str:
+  """Returns the directory of the initial weights; empty without any."""
+  return str(identity.get(_WEIGHTS, {}).get('init_from', ''))
 
 
 def _differences(old: Any, new: Any, name: str = '') -> dict[str, Any]:

@@ -8,16 +8,13 @@ import pytest
 import bt_acme
 from bt_acme import behaviors
 from bt_acme.api import runs
-from bt_acme.evaluation import recorder
 
 
 @pytest.fixture(name='started')
 def record_started_runs(monkeypatch):
   """Returns a list to which each run that would start adds its agent."""
   started = []
-  monkeypatch.setattr(
-    runs.Run, 'start', lambda agent, run, **options: started.append(agent)
-  )
+  monkeypatch.setattr(runs.Run, 'resume', lambda run: started.append(run.agent))
   return started
 
 
@@ -33,19 +30,29 @@ def test_a_text_may_list_behaviors(given, started):
 @pytest.mark.parametrize(
   'changes, message',
   [
-    ({'env': None}, 'env=None is not a name'),
-    ({'env': ['Chain-5']}, r"env=\['Chain-5'\] is not a name"),
-    ({'callbacks': print}, 'callbacks=.* is not a list'),
+    ({'env': ['Chain-5']}, r"env=\['Chain-5'\] must be a string"),
+    ({'callbacks': print}, 'callbacks=.* is not a list of functions'),
+    ({'callbacks': [3]}, r'callbacks=\[3\] is not a list of functions'),
     ({'behavior_weights': 2}, 'behavior_weights=2 is not a list'),
-    ({'behavior': []}, r'behavior=\[\] is empty'),
+    ({'behavior': []}, 'Pass at least one behavior'),
     ({'behavior': [lambda: 0]}, 'FromCallable for a function'),
+    ({'env': 'Chian-5'}, '[Dd]id you mean'),
+    ({'learning_rate': -1.0}, 'learning_rate=-1.0'),
+    ({'progress': 'loud'}, "progress='loud'"),
+    ({'preset': 'tiny'}, "preset='tiny'"),
+    ({'num_environments': 2.5}, 'num_environments=2.5'),
+    ({'init_from': 'nowhere'}, "init_from='nowhere'"),
+    ({'intrinsic_reward': 'rnd'}, "'rnd' is a setting of bt_acme.pretrain. R"),
+    ({'num_actors': 4}, '^num_actors=4 applies .* Use num_environments'),
+    ({'bacth_size': 4}, r"not a setting: did you mean 'batch_size'\?$"),
   ],
 )
-def test_arguments_of_a_wrong_kind(changes, message, started):
+def test_invalid_arguments(changes, message, started, tmp_path):
   arguments = {'env': 'Chain-5', 'behavior': 'uniform', **changes}
+  workdir = tmp_path / 'run'
   with pytest.raises(ValueError, match=message):
-    bt_acme.transfer(**arguments, max_actor_steps=5_000)
-  assert not started
+    bt_acme.transfer(**arguments, max_actor_steps=5_000, workdir=workdir)
+  assert not started and not workdir.exists()
 
 
 def test_a_workdir_stands_for_its_behavior(tmp_path, started):
@@ -63,7 +70,7 @@ def test_only_policies_with_parameters_can_be_evaluated():
     bt_acme.evaluate(behaviors.ActionRepeat())
 
 
-@pytest.mark.parametrize('epsilon', [-0.1, 1.5, float('nan')])
+@pytest.mark.parametrize('epsilon', [1.5, float('nan')])
 def test_epsilon_must_be_a_probability(epsilon):
   behavior = bt_acme.load_behavior('minigrid-explorer')
   message = rf'^epsilon={epsilon} must lie in \[0, 1\]'
@@ -72,6 +79,8 @@ def test_epsilon_must_be_a_probability(epsilon):
       call(behavior, env='MiniGrid-Empty-5x5-v0', epsilon=epsilon)
   with pytest.raises(ValueError, match=message):
     behaviors.Exported('minigrid-explorer', epsilon=epsilon)
+  with pytest.raises(ValueError, match="did you mean 'recompute'"):
+    behaviors.Exported('minigrid-explorer', reward_input='recompte')
 
 
 @pytest.mark.parametrize(
@@ -85,45 +94,3 @@ def test_epsilon_must_be_a_probability(epsilon):
 def test_arguments_of_a_video(argument, message):
   with pytest.raises(ValueError, match=message):
     bt_acme.video.show('minigrid-explorer', **argument)
-
-
-@pytest.mark.parametrize(
-  'setting, message',
-  [
-    ({'intrinsic_reward': 'rnd'}, "'rnd' is a setting of bt_acme.pretrain. R"),
-    ({'flight_exponent': 2.0}, '=2.0 is a setting of bt_acme.transfer. Remove'),
-    ({'num_actors': 4}, '^num_actors=4 applies .* Use num_environments'),
-    ({'bacth_size': 4}, r"not a setting: did you mean 'batch_size'\?$"),
-    ({'xyz': 4}, "^xyz=4 is not a setting: choose from 'torso'"),
-  ],
-)
-def test_unknown_settings(setting, message):
-  with pytest.raises(ValueError, match=message):
-    bt_acme.train('Chain-5', max_actor_steps=5_000, **setting)
-
-
-def test_the_reward_input_of_a_behavior_must_be_known():
-  with pytest.raises(ValueError, match="did you mean 'recompute'"):
-    behaviors.Exported('minigrid-explorer', reward_input='recompte')
-
-
-def test_a_policy_may_be_given_by_its_name(monkeypatch):
-  played = []
-
-  def play(agent, *args, **options):
-    played.append((agent.spec.name, args))
-    return b''
-
-  for name in ('play', 'film'):
-    monkeypatch.setattr(recorder, name, play)
-  behavior = bt_acme.load_behavior('minigrid-explorer')
-  for call in (bt_acme.evaluate, bt_acme.video.show):
-    for source in (behavior, behavior.folder, 'minigrid-explorer'):
-      call(source, env='MiniGrid-Empty-5x5-v0')
-    with pytest.raises(ValueError, match="folder='nowhere'"):
-      call('nowhere')
-  assert len(played) == 6
-  for name, (variables, statistics) in played:
-    assert name == 'MiniGrid-Empty-5x5-v0'
-    assert set(variables.agent) == set(behavior.variables.agent)
-    assert statistics == behavior.statistics

@@ -133,9 +133,9 @@ def test_transfer_stores_the_behavior(ngu, train, tmp_path):
   )
   assert code == 0, errors
   assert 'has completed its 600 actor steps' in output
-  # Like the records of versions that had no --bank.
   identity = json.loads((workdir / 'config.json').read_text())
-  assert set(identity['behaviors']) == {'behavior', 'behavior_weights'}
+  moved = str(tmp_path / 'moved')
+  assert identity['behaviors'] == [moved, 'action_repeat']
   record = json.loads((workdir / 'provenance.json').read_text())
   assert record['params_sha256']['behaviors'] == [
     *(run.agent.behaviors[0].params_sha256, 'action_repeat'),

@@ -34,7 +34,7 @@ _ON_RAY = '--lp_launch_type=ray --ray_address=1.2.3.4:5 --ray_python='
       '4,000,000 environments with their buffers',
     ),
     ('run_ngu --workdir=' + 'x' * 5000, 'is not writable: '),
-    ('run_bt', "behavior='' is empty"),
+    ('run_bt', "behavior='' is neither a directory"),
     ('run_bt --bank=nowhere', "bank='nowhere' contains no behaviors"),
     (
       'run_continual --behavior=uniform',

@@ -10,7 +10,7 @@ import numpy as np
 
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
-from bt_acme.launching import initial_weights
+from bt_acme.launching import initial_weights, recorded_agent
 from tests.agents import fakes
 
 
@@ -26,7 +26,6 @@ def agent_with(**network):
   [
     ({'init': 'partial'}, "init='partial' has no effect with init_from=''"),
     ({'extra_init': 'mean'}, "extra_init='mean' has no effect with init_fro"),
-    ({'init': 'half'}, "init='half' is unknown"),
   ],
 )
 def test_invalid_settings(settings, message):
@@ -34,16 +33,16 @@ def test_invalid_settings(settings, message):
     initial_weights.WeightsConfig(**settings)
 
 
-def test_random_weights_without_a_directory():
-  weights = initial_weights.WeightsConfig()
-  assert initial_weights.load(weights, agent_with(), seed=0) is None
+def load(weights, agent):
+  options = recorded_agent.launch_options(agent, 0, weights)
+  return options['initial_params']
 
 
 @pytest.mark.parametrize('init', ['full', 'partial'])
 def test_loaded_weights(exported, init):
   # Without an extra action, extra_init has no effect.
   weights = initial_weights.WeightsConfig(exported, init, 'mean')
-  params = initial_weights.load(weights, agent_with(), seed=0)
+  params = load(weights, agent_with())
   source = behaviors.Exported(exported).variables.agent
   same = jax.tree.map(np.array_equal, params, source)
   head = [same[module] for module in same if module.startswith('head')]
@@ -64,20 +63,10 @@ def test_loaded_weights(exported, init):
       r"='full' needs the same architecture: .* \(16, 16\), expected \(8, 16\)",
     ),
     ({'head_size': 8}, 'Use the same network sizes, or --init=par'),
-    ({'lstm_size': 8}, r'Use the same network sizes\.$'),
   ],
 )
 def test_weights_of_a_different_architecture(exported, network, message):
   weights = initial_weights.WeightsConfig(exported)
   with pytest.raises(ValueError, match=message) as error:
-    initial_weights.load(weights, agent_with(**network), seed=0)
+    load(weights, agent_with(**network))
   assert str(error.value).startswith(f'init_from={exported!r}')
-
-
-def test_partial_is_not_advice_about_itself(exported):
-  weights = initial_weights.WeightsConfig(exported, 'partial')
-  agent = agent_with(lstm_size=8)
-  with pytest.raises(
-    ValueError, match=r"^init_from.*'partial' needs.*sizes\.$"
-  ):
-    initial_weights.load(weights, agent, seed=0)

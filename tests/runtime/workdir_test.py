@@ -20,7 +20,7 @@ def make_run(tmp_path, **changes):
 
 def test_the_same_run_is_resumed(tmp_path):
   run = make_run(tmp_path)
-  extra = {'behaviors': {'behavior': 'x'}}
+  extra = {'behaviors': ['x']}
   assert not workdir.claim(run, CONFIG, extra)
   before = scripts.contents(tmp_path)
   assert workdir.claim(run, CONFIG, extra)
@@ -83,7 +83,8 @@ def test_another_run_is_an_error_and_changes_nothing(
 
 def given(folder, checksum):
   return {
-    'behaviors': {'behavior': folder, 'behavior_weights': ''},
+    'behaviors': [folder],
+    'behavior_weights': [],
     'weights': {'init_from': folder, 'init': 'full'},
     workdir.PARAMS: {'behaviors': [checksum], 'init_from': checksum},
   }
@@ -100,7 +101,9 @@ def test_behaviors_may_move(tmp_path):
   before = scripts.contents(tmp_path)
   with pytest.raises(ValueError, match="'ab' then, 'cd' now"):
     workdir.claim(run, CONFIG, given('there', 'cd'))
-  with pytest.raises(ValueError, match="behaviors='there' then, 'here' now"):
+  with pytest.raises(
+    ValueError, match=r"behaviors=\['there'\] then, \['here'\] now"
+  ):
     workdir.claim(run, CONFIG, given('here', 'cd'))
   other = given('there', 'ab')
   other['weights']['init'] = 'partial'
@@ -109,17 +112,40 @@ def test_behaviors_may_move(tmp_path):
   assert scripts.contents(tmp_path) == before
 
 
-def test_names_of_behaviors_may_change_with_their_directories(tmp_path):
+@pytest.mark.parametrize('has_checksums', [True, False])
+@pytest.mark.parametrize(
+  'earlier',
+  [
+    # Launch scripts recorded the texts of flags, and also default weights.
+    {
+      'behaviors': {'behavior': 'uniform, a/b', 'behavior_weights': '1,2'},
+      'weights': {'init_from': '', 'init': 'full', 'extra_init': 'fresh'},
+    },
+    # `transfer` recorded the names of behaviors.
+    {'behaviors': ['uniform', 'b'], 'behavior_weights': [1, 2]},
+  ],
+)
+def test_records_of_earlier_versions(tmp_path, earlier, has_checksums):
   run = make_run(tmp_path)
-  identity = {'behaviors': ['explorer'], workdir.PARAMS: {'behaviors': ['ab']}}
-  workdir.claim(run, CONFIG, identity)
-  before = scripts.contents(tmp_path)
-  assert workdir.claim(run, CONFIG, {**identity, 'behaviors': ['renamed']})
-  others = {'behaviors': ['uniform'], workdir.PARAMS: {'behaviors': ['cd']}}
-  with pytest.raises(ValueError, match=r"=\['explorer'\] then, \['uniform'\]"):
-    workdir.claim(run, CONFIG, others)
-  # The record keeps the first name, like the copy of the behavior.
-  assert scripts.contents(tmp_path) == before
+  checksums = {'behaviors': ['uniform', 'ab'], 'init_from': None}
+  if has_checksums:
+    earlier = {**earlier, workdir.PARAMS: checksums}
+  identity = {
+    'behaviors': ['uniform', 'a/b'],
+    'behavior_weights': [1.0, 2.0],
+    workdir.PARAMS: checksums,
+  }
+  workdir.claim(run, CONFIG, earlier)
+  assert workdir.claim(run, CONFIG, identity)
+  read = workdir.read_identity(run.workdir)
+  assert read['behaviors'][0] == 'uniform'
+  assert read['behavior_weights'] == [1, 2]
+  with pytest.raises(ValueError, match='created with other settings'):
+    workdir.claim(run, CONFIG, {**identity, 'behavior_weights': [1.0, 3.0]})
+  # Earlier versions recorded the defaults of runs without behaviors, too.
+  other = make_run(tmp_path / 'other')
+  workdir.claim(other, CONFIG, {'weights': {'init_from': ''}})
+  assert workdir.claim(other, CONFIG)
 
 
 def test_a_run_without_checksums_is_identified_by_its_directories(tmp_path):
@@ -128,7 +154,7 @@ def test_a_run_without_checksums_is_identified_by_its_directories(tmp_path):
   workdir.claim(run, CONFIG, old)
   before = scripts.contents(tmp_path)
   assert workdir.claim(run, CONFIG, given('here', 'cd'))
-  with pytest.raises(ValueError, match="behavior='here' then, 'there' now"):
+  with pytest.raises(ValueError, match=r"=\['here'\] then, \['there'\] now"):
     workdir.claim(run, CONFIG, given('there', 'ab'))
   assert scripts.contents(tmp_path) == before
 

@@ -255,8 +255,7 @@ class Session:
         self.run,
         nodes.AGENT.config,
         {},
-        lambda resumed: None,
-        self._supervise,
+        lambda resumed, begin_next: self._supervise(begin_next),
       )
     return code or 0
 
