@@ -8,7 +8,7 @@ import base64
 import html
 import pathlib
 import re
-from typing import List, Mapping, NamedTuple, Set, Union
+from typing import Mapping, NamedTuple
 
 from bt_acme import files
 
@@ -72,7 +72,7 @@ class Card(NamedTuple):
     found = _PICTURE.search(self.markdown)
     return self._inline(found[0]) if found else ''
 
-  def save(self, folder: Union[str, pathlib.Path]) -> None:
+  def save(self, folder: str | pathlib.Path) -> None:
     """Writes the card as `README.md` and `card.html`, and its pictures.
 
     Args:
@@ -112,7 +112,7 @@ class Card(NamedTuple):
       return f'<ul>{inner}</ul>\n'
     return f'<p>{self._inline(text)}</p>\n'
 
-  def _row(self, tag: str, cells: List[str], rule: List[str]) -> str:
+  def _row(self, tag: str, cells: list[str], rule: list[str]) -> str:
     inner = ''.join(
       f'<{tag} class="{"r" if mark.endswith(":") else "l"}">'
       f'{self._inline(cell)}</{tag}>'
@@ -161,7 +161,7 @@ def read(folder: pathlib.Path) -> Card:
   return Card(text, pictures)
 
 
-def files_in(folder: pathlib.Path) -> Set[str]:
+def files_in(folder: pathlib.Path) -> set[str]:
   """Returns the names of the files of a directory's card, if it has one."""
   try:
     text = read(folder).markdown
@@ -187,5 +187,5 @@ def page(title: str, body: str) -> str:
   )
 
 
-def _cells(line: str) -> List[str]:
+def _cells(line: str) -> list[str]:
   return [cell.strip() for cell in line.strip('|').split('|')]

@@ -15,14 +15,13 @@ import tarfile
 import tempfile
 import urllib.parse
 import urllib.request
-from typing import Dict
 
 from bt_acme import compilation_cache, untrusted
 from bt_acme.config import checks
 
 _LARGEST = 1 << 28  # Bytes of an archive, packed or unpacked.
 _TIMEOUT = 60.0  # Seconds without any data from the server.
-_CARD = 'behavior.json'
+_DESCRIPTION = 'behavior.json'
 # Redirections to http fail, because it has no handler here.
 _HANDLERS = (
   urllib.request.HTTPDefaultErrorHandler,
@@ -68,7 +67,7 @@ def fetch(address: str, *, setting: str) -> str:
   name = re.sub(r'(\.tar)?\.\w+$', '', pathlib.PurePosixPath(path).name)
   name = re.sub(r'[^\w.-]', '_', name).strip('.') or 'behavior'
   folder = compilation_cache.root() / 'behaviors' / digest.lower() / name
-  if not (folder / _CARD).is_file():
+  if not (folder / _DESCRIPTION).is_file():
     try:
       _write(folder, _unpack(_download(url, digest.lower())))
     except untrusted.InvalidFileError as error:
@@ -99,9 +98,9 @@ def _download(url: str, digest: str) -> bytes:
   return data
 
 
-def _unpack(data: bytes) -> Dict[str, bytes]:
+def _unpack(data: bytes) -> dict[str, bytes]:
   """Returns the files next to the archive's `behavior.json`, by name."""
-  found: Dict[pathlib.PurePosixPath, bytes] = {}
+  found: dict[pathlib.PurePosixPath, bytes] = {}
   try:
     with gzip.open(io.BytesIO(data)) as packed:
       unpacked = packed.read(_LARGEST + 1)
@@ -127,10 +126,10 @@ def _unpack(data: bytes) -> Dict[str, bytes]:
       f'is not a valid .tar.gz archive ({untrusted.one_line(error)}). Pack the '
       'directory with `tar -czf NAME.tar.gz NAME`'
     ) from error
-  folders = [path.parent for path in found if path.name == _CARD]
+  folders = [path.parent for path in found if path.name == _DESCRIPTION]
   if len(folders) != 1:
     raise untrusted.InvalidFileError(
-      f'contains {len(folders)} files {_CARD} instead of one. Pack the '
+      f'contains {len(folders)} files {_DESCRIPTION} instead of one. Pack the '
       'directory of one behavior'
     )
   return {p.name: data for p, data in found.items() if p.parent == folders[0]}
@@ -144,7 +143,7 @@ def _check_length(data: bytes) -> None:
     )
 
 
-def _write(folder: pathlib.Path, contents: Dict[str, bytes]) -> None:
+def _write(folder: pathlib.Path, contents: dict[str, bytes]) -> None:
   """Writes a directory, or keeps one that another process has just written."""
   folder.parent.mkdir(parents=True, exist_ok=True)
   temporary = pathlib.Path(tempfile.mkdtemp(dir=folder.parent))

@@ -7,12 +7,12 @@ complete.
 
 import hashlib
 import io
-import json
 import math
 import os
 import pathlib
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Mapping
 
+import jax
 import numpy as np
 
 from bt_acme import assembly, files, untrusted
@@ -35,16 +35,12 @@ _CONFIGS = {
 }
 
 
-# The agent that was trained, its policy, and the checksum of its parameters.
-ExportedPolicy = Tuple[assembly.Agent, assembly.Learned, str]
-
-
 def export(
   folder: str,
   *,
   agent: assembly.Agent,
   variables: assembly.Variables,
-  statistics: Optional[Any],
+  statistics: Any | None,
   actor_steps: int,
 ) -> None:
   """Writes a behavior, replacing any existing one and its card.
@@ -76,7 +72,7 @@ def export(
   params = _as_file(variables)
   with files.new_folder(folder) as temporary:
     (temporary / _PARAMS).write_bytes(params)
-    card = {
+    description = {
       'format': _FORMAT,
       'agent': type(agent.config).__name__,
       'config': config_lib.to_dict(agent.config),
@@ -87,7 +83,7 @@ def export(
       'actor_steps': int(actor_steps),
       'params_sha256': hashlib.sha256(params).hexdigest(),
     }
-    (temporary / _DESCRIPTION).write_text(json.dumps(card, indent=2) + '\n')
+    files.write_json(temporary / _DESCRIPTION, description)
 
 
 def check_replaceable(folder: pathlib.Path) -> None:
@@ -108,12 +104,6 @@ def check_replaceable(folder: pathlib.Path) -> None:
   )
 
 
-def read_checksum(folder: str) -> str:
-  """Returns the checksum of a behavior that `read` has already accepted."""
-  path = pathlib.Path(pretrained.resolve(folder))
-  return str(untrusted.read_json(path / _DESCRIPTION)['params_sha256'])
-
-
 def checksum(variables: assembly.Variables) -> str:
   """Returns the SHA-256 of a behavior with the given parameters.
 
@@ -126,11 +116,13 @@ def checksum(variables: assembly.Variables) -> str:
 def _as_file(variables: assembly.Variables) -> bytes:
   """Returns the contents of the parameter file."""
   buffer = io.BytesIO()
-  np.savez(buffer, **_flatten(variables._asdict()))
+  np.savez(buffer, **_flatten(variables))
   return buffer.getvalue()
 
 
-def read(folder: str, *, setting: str) -> ExportedPolicy:
+def read(
+  folder: str, *, setting: str
+) -> tuple[assembly.Agent, assembly.Learned, str]:
   """Reads a directory written by `export`; treats its contents as untrusted.
 
   The size of the file and of the parameters that `behavior.json` describes
@@ -139,6 +131,9 @@ def read(folder: str, *, setting: str) -> ExportedPolicy:
   Args:
     folder: the directory to read.
     setting: the name of the user's setting for the directory, for errors.
+
+  Returns:
+    The agent that was trained, its policy, and the checksum of its parameters.
 
   Raises:
     ValueError: if the directory is missing, incomplete or damaged, or contains
@@ -151,31 +146,19 @@ def read(folder: str, *, setting: str) -> ExportedPolicy:
     f'{subject} is neither a directory nor the name of a behavior: '
     f'{names.suggest(folder, pretrained.names())}',
   )
-  for name in (_DESCRIPTION, _PARAMS):
-    if not os.path.isfile(path / name):
-      raise ValueError(
-        f'{subject} has no {name}. Use a complete directory exported by '
-        'run_ngu.py.'
-      )
   try:
-    card = untrusted.read_json(path / _DESCRIPTION)
-    file_format = card['format']
-    if file_format == _FORMAT:
-      agent, learned, digest = _read_description(card)
-      # Only the shapes of the agent's parameters; no values are computed.
-      expected = agent.variable_shapes._asdict()
-  except Exception as error:  # A damaged card can raise any error.
+    description = untrusted.read_json(path / _DESCRIPTION)
+    agent, actor_steps, statistics = _read_description(description)
+    digest = str(description['params_sha256'])
+    # Only the shapes of the agent's parameters; no values are computed.
+    expected = agent.variable_shapes
+  except Exception as error:  # A damaged file can raise any error.
     raise ValueError(
-      f'{subject}: {_DESCRIPTION} is damaged ({untrusted.one_line(error)}). '
-      'Export the behavior again.'
+      f'{subject}: {_DESCRIPTION} is missing or damaged '
+      f'({untrusted.one_line(error)}). Export the behavior again.'
     ) from error
-  if file_format != _FORMAT:
-    raise ValueError(
-      f'{subject} has format {untrusted.shortened(repr(file_format))}, but '
-      f'this version reads format {_FORMAT}. Export the behavior again.'
-    )
-  params = _read_params(path / _PARAMS, expected, digest, subject)
-  return agent, learned._replace(variables=assembly.Variables(**params)), digest
+  variables = _read_params(path / _PARAMS, expected, digest, subject)
+  return agent, assembly.Learned(actor_steps, variables, statistics), digest
 
 
 def is_complete(folder: str) -> bool:
@@ -185,28 +168,31 @@ def is_complete(folder: str) -> bool:
   """
   path = pathlib.Path(folder)
   try:
-    card = untrusted.read_json(path / _DESCRIPTION)
-    return bool(untrusted.sha256(path / _PARAMS) == card['params_sha256'])
+    description = untrusted.read_json(path / _DESCRIPTION)
+    digest = description['params_sha256']
+    return bool(untrusted.sha256(path / _PARAMS) == digest)
   except (OSError, ValueError, KeyError, TypeError):
     return False
 
 
-def _read_description(card: Mapping[str, Any]) -> ExportedPolicy:
-  """Returns the policy that the card describes, without variables.
+def _read_description(
+  values: Mapping[str, Any],
+) -> tuple[assembly.Agent, int, Any]:
+  """Returns the agent, its actor steps, and its statistics.
 
-  A damaged card can cause any error.
+  A damaged description can cause any error.
   """
+  checks.require(
+    values['format'] == _FORMAT,
+    f'format={values["format"]} cannot be read by this version',
+  )
   agent = assembly.Agent(
-    config_lib.from_dict(_CONFIGS[card['agent']], card['config']),
-    _read_spec(card['environment']),
+    config_lib.from_dict(_CONFIGS[values['agent']], values['config']),
+    _read_spec(values['environment']),
   )
-  actor_steps = int(card['actor_steps'])
+  actor_steps = int(values['actor_steps'])
   checks.require(actor_steps >= 0, f'actor_steps={actor_steps} is negative')
-  statistics = _read_statistics(agent, card['statistics'])
-  learned = assembly.Learned(
-    actor_steps, assembly.Variables({}, {}), statistics
-  )
-  return agent, learned, str(card['params_sha256'])
+  return agent, actor_steps, _read_statistics(agent, values['statistics'])
 
 
 def _read_spec(values: Mapping[str, Any]) -> assembly.EnvironmentSpec:
@@ -226,31 +212,27 @@ def _read_spec(values: Mapping[str, Any]) -> assembly.EnvironmentSpec:
 
 
 def _read_statistics(
-  agent: assembly.Agent, values: Optional[Mapping[str, Any]]
-) -> Optional[Any]:
+  agent: assembly.Agent, values: Mapping[str, Any] | None
+) -> Any | None:
   if values is None:
     return None
   if agent.intrinsic is None:
-    raise ValueError(
-      'statistics must be null, because the agent has no intrinsic reward'
-    )
+    raise ValueError('statistics must be null without an intrinsic reward')
   statistics = agent.intrinsic.reward.statistics_class(
     **{name: np.float64(value) for name, value in values.items()}
   )
   for name, value in statistics._asdict().items():
-    if not (np.ndim(value) == 0 and np.isfinite(value)):
-      raise ValueError(f'{name}={value} must be a finite number')
-    if not 0 <= value <= _LARGEST_STATISTIC:
-      raise ValueError(
-        f'{name}={value} must be between 0 and {_LARGEST_STATISTIC:g}'
-      )
+    checks.require(
+      np.ndim(value) == 0 and 0 <= value <= _LARGEST_STATISTIC,
+      f'{name}={value} must be a number in [0, {_LARGEST_STATISTIC:g}]',
+    )
   return statistics
 
 
 def _read_params(
-  path: pathlib.Path, expected: Mapping[str, Any], digest: str, subject: str
-) -> Mapping[str, Any]:
-  """Reads the parameters and checks that they match the card."""
+  path: pathlib.Path, expected: assembly.Variables, digest: str, subject: str
+) -> assembly.Variables:
+  """Reads the parameters and checks that they match the description."""
   wanted = _flatten(expected)
 
   def check(shapes: untrusted.Shapes) -> None:
@@ -262,42 +244,30 @@ def _read_params(
   try:
     untrusted.check_size(path, wanted)
     if untrusted.sha256(path) != digest:
-      raise untrusted.InvalidFileError(
-        'is incomplete or damaged (its checksum differs)'
-      )
+      raise untrusted.InvalidFileError('is damaged (its checksum differs)')
     params = untrusted.read_arrays(path, check)
   except (OSError, untrusted.InvalidFileError) as error:
     raise ValueError(
       f'{subject}: {_PARAMS} {error}. Export the behavior again.'
     ) from error
-  for leaf in params.values():
+  checks.require(
     # NaN compares as false.
-    if not (np.abs(leaf) <= _LARGEST_PARAMETER).all():
-      raise ValueError(
-        f'{subject}: {_PARAMS} contains values that are not finite or exceed '
-        f'{_LARGEST_PARAMETER:g} in magnitude. Train the behavior again.'
-      )
-  return {'agent': {}, 'intrinsic': {}, **_unflatten(params)}
+    all((np.abs(x) <= _LARGEST_PARAMETER).all() for x in params.values()),
+    f'{subject}: {_PARAMS} contains values that are not finite or exceed '
+    f'{_LARGEST_PARAMETER:g} in magnitude. Train the behavior again.',
+  )
+  restored: assembly.Variables = jax.tree_util.tree_map_with_path(
+    lambda keys, _: params[_name(keys)], expected
+  )
+  return restored
 
 
-def _flatten(tree: Mapping[str, Any], prefix: str = '') -> Dict[str, Any]:
-  """Flattens nested dicts of arrays or shapes; keys become paths."""
-  flat = {}
-  for name, value in tree.items():
-    if isinstance(value, Mapping):
-      flat.update(_flatten(value, f'{prefix}{name}{_SEPARATOR}'))
-    else:
-      flat[prefix + name] = value
-  return flat
+def _flatten(variables: assembly.Variables) -> dict[str, Any]:
+  """Returns arrays or shapes by their names in the parameter file."""
+  leaves = jax.tree_util.tree_leaves_with_path(variables)
+  return {_name(keys): leaf for keys, leaf in leaves}
 
 
-def _unflatten(flat: Mapping[str, np.ndarray]) -> Dict[str, Any]:
-  """Restores the nested dicts from the result of `_flatten`."""
-  tree: Dict[str, Any] = {}
-  for path, value in flat.items():
-    *parents, name = path.split(_SEPARATOR)
-    node = tree
-    for parent in parents:
-      node = node.setdefault(parent, {})
-    node[name] = value
-  return tree
+def _name(keys: Any) -> str:
+  """Returns the name of a leaf of `Variables`, from its path."""
+  return _SEPARATOR.join([keys[0].name, *(key.key for key in keys[1:])])

@@ -3,10 +3,11 @@
 For behavior transfer with another library's *agent*, see `agents/external`.
 """
 
-from typing import Any, Callable, Optional, Sequence, Tuple
+from typing import Any, Callable, Sequence
 
 import jax
 import numpy as np
+from dm_env import specs
 
 from bt_acme.acting import behavior
 from bt_acme.core.behavior_transfer import behavior_core
@@ -40,7 +41,7 @@ class FromCallable(behavior.Behavior):
   def __init__(
     self,
     make_policy: Callable[[int], Callable[..., Any]],
-    name: Optional[str] = None,
+    name: str | None = None,
   ):
     """Initializes the behavior.
 
@@ -76,6 +77,8 @@ class FromCallable(behavior.Behavior):
     self, action_spec: behavior.ActionSpec, seeds: Sequence[int]
   ) -> behavior.Host:
     """Returns the host with the policies of all environments."""
+    if isinstance(action_spec, int):
+      action_spec = specs.DiscreteArray(action_spec)
     return _CallableHost(
       self.name, [self._policy(seed) for seed in seeds], action_spec
     )
@@ -115,25 +118,16 @@ class _CallableHost(behavior.Host):
   """The policies of N environments; each has its own state."""
 
   def __init__(
-    self,
-    name: str,
-    policies: Sequence[Any],
-    action_spec: behavior.ActionSpec,
+    self, name: str, policies: Sequence[Any], action_spec: specs.Array
   ):
     self._name = name
     self._policies = policies
-    self._action_spec = action_spec
-    self._shape: Tuple[int, ...] = ()
-    self._dtype: Any = np.int32
-    self._low: Any = 0
-    if isinstance(action_spec, int):
-      self._high: Any = action_spec - 1
-    else:
-      self._shape, self._dtype = action_spec.shape, action_spec.dtype
-      is_float = self._dtype.kind == 'f'
-      limits: Any = (np.finfo if is_float else np.iinfo)(self._dtype)
-      self._low = getattr(action_spec, 'minimum', limits.min)
-      self._high = getattr(action_spec, 'maximum', limits.max)
+    self._spec = action_spec
+    self._is_float = action_spec.dtype.kind == 'f'
+    info: Any = np.finfo if self._is_float else np.iinfo
+    limits = info(action_spec.dtype)
+    self._low = getattr(action_spec, 'minimum', limits.min)
+    self._high = getattr(action_spec, 'maximum', limits.max)
     self._actor_steps = 0
 
   def inputs(
@@ -143,7 +137,8 @@ class _CallableHost(behavior.Host):
     is_first: np.ndarray,
     is_last: np.ndarray,
   ) -> np.ndarray:
-    actions = np.zeros((len(self._policies), *self._shape), self._dtype)
+    shape = (len(self._policies), *self._spec.shape)
+    actions = np.zeros(shape, self._spec.dtype)
     for i, policy in enumerate(self._policies):
       if is_last[i]:
         continue
@@ -151,7 +146,7 @@ class _CallableHost(behavior.Host):
       try:
         action = policy(
           jax.tree.map(lambda x, i=i: x[i], observation),
-          before if self._shape else before.item(),
+          before if self._spec.shape else before.item(),
           bool(is_first[i]),
         )
       except Exception as error:
@@ -183,30 +178,26 @@ class _CallableHost(behavior.Host):
 
   def _checked(self, action: Any, environment: int) -> np.ndarray:
     """Returns an action as an array, or raises an error if it is invalid."""
-    is_float = np.dtype(self._dtype).kind == 'f'
+    shape, dtype = self._spec.shape, self._spec.dtype
     try:
       value = np.asarray(action)
     except ValueError:  # The action has rows of different lengths.
       value = np.empty((), object)
     # Floats are not accepted as integers, because they would be truncated.
-    kinds = 'fiu' if is_float else 'iu'
-    if value.shape != self._shape or value.dtype.kind not in kinds:
-      expected = (
-        f'one integer in [0, {self._action_spec})'
-        if isinstance(self._action_spec, int)
-        else f'{self._dtype} of shape {self._shape}'
-      )
+    kinds = 'fiu' if self._is_float else 'iu'
+    if value.shape != shape or value.dtype.kind not in kinds:
+      expected = f'{dtype} of shape {shape}' if shape else 'one integer'
       raise TypeError(
         f'behavior {self._name!r} returned {action!r} '
         f'{self._where(environment)}. An action must be {expected}.'
       )
-    if is_float:
-      value = value.astype(self._dtype)
+    if self._is_float:
+      value = value.astype(dtype)
     # With this comparison, NaN is out of range.
     if not np.all((self._low <= value) & (value <= self._high)):
       raise ValueError(
         f'behavior {self._name!r} returned {action!r} '
-        f'{self._where(environment)}, which is out of range. An action must '
-        f'lie in [{self._low}, {self._high}].'
+        f'{self._where(environment)}. An action must lie in '
+        f'[{self._low}, {self._high}].'
       )
     return value

@@ -6,9 +6,9 @@ writes `FOLDER/index.html` with the card of each behavior in FOLDER. The page
 contains its pictures and works offline.
 """
 
+import argparse
 import html
 import pathlib
-import sys
 
 from bt_acme import files
 from bt_acme.behaviors import cards
@@ -51,11 +51,9 @@ def write(folder: pathlib.Path) -> pathlib.Path:
 
 
 if __name__ == '__main__':
-  if len(sys.argv) != 2:
-    print('Usage: python -m bt_acme.behaviors.gallery FOLDER', file=sys.stderr)
-    sys.exit(2)
+  parser = argparse.ArgumentParser(prog='python -m bt_acme.behaviors.gallery')
+  parser.add_argument('folder', metavar='FOLDER', type=pathlib.Path)
   try:
-    print(write(pathlib.Path(sys.argv[1])))
+    print(write(parser.parse_args().folder))
   except ValueError as error:
-    print(f'error: {error}', file=sys.stderr)
-    sys.exit(2)
+    parser.error(str(error))

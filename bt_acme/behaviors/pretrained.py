@@ -6,7 +6,6 @@ Each is a directory that `Run.export` wrote, in `pretrained/`, with a card
 
 import os
 import pathlib
-from typing import Tuple
 
 from bt_acme.behaviors import download
 from bt_acme.config import run as run_config
@@ -14,7 +13,7 @@ from bt_acme.config import run as run_config
 _DIRECTORY = pathlib.Path(__file__).with_suffix('')
 
 
-def names() -> Tuple[str, ...]:
+def names() -> tuple[str, ...]:
   """Returns the names of the behaviors that come with the package.
 
   Example:

@@ -57,7 +57,6 @@ def test_every_kind_of_block():
     '<script>alert(1)</script>',
     '[x](javascript:alert(1))',
     '![x](https://example.org/x.gif)',
-    '![x](../x.gif)',
     '![" onerror="alert(1)](x.gif)',
     '[x](https://example.org/" onclick="alert(1))',
     '# <img src=x>',
@@ -78,20 +77,21 @@ def test_untrusted_text_is_only_text(text):
 def test_a_saved_card_is_read_with_its_pictures(tmp_path):
   card = cards.Card(_TEXT, {'film.gif': _GIF})
   card.save(tmp_path)
-  assert cards.read(tmp_path) == card and str(card) == _TEXT
+  assert cards.read(tmp_path) == card
   page = (tmp_path / 'card.html').read_text()
   assert page.startswith('<!doctype html>') and 'src="film.gif"' in page
 
 
 def test_pictures_elsewhere_or_too_large_are_not_read(tmp_path, monkeypatch):
+  monkeypatch.setattr(cards, '_LARGEST_PICTURE', 4)
   folder = tmp_path / 'a'
   folder.mkdir()
-  (tmp_path / 'secret.png').write_bytes(b'secret')
+  (tmp_path / 'secret.png').write_bytes(b'1')
+  (folder / 'small.png').write_bytes(b'1234')
   (folder / 'large.png').write_bytes(b'12345')
-  (folder / 'README.md').write_text('![x](../secret.png)\n![x](large.png)')
-  assert list(cards.read(folder).pictures) == ['large.png']
-  monkeypatch.setattr(cards, '_LARGEST_PICTURE', 4)
-  assert cards.read(folder).pictures == {}
+  names = ('../secret.png', 'small.png', 'large.png')
+  (folder / 'README.md').write_text(''.join(f'![x]({x})' for x in names))
+  assert list(cards.read(folder).pictures) == ['small.png']
 
 
 def test_a_gallery_has_every_card_and_works_offline(
@@ -121,10 +121,8 @@ def test_a_readme_that_is_no_card_is_kept(tmp_path):
 
 
 def test_a_directory_without_cards(tmp_path, monkeypatch, capsys):
-  message = r'no directory with .*describe\(...\)'
-  with pytest.raises(ValueError, match=message):
-    gallery.write(tmp_path)
   monkeypatch.setattr(sys, 'argv', ['gallery', str(tmp_path)])
   with pytest.raises(SystemExit, match='2'):
     runpy.run_path(gallery.__file__, run_name='__main__')
-  assert re.match(f'error: .*{message}', capsys.readouterr().err)
+  message = r'error: .*no directory with .*describe\(...\)'
+  assert re.search(message, capsys.readouterr().err)

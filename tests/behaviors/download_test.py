@@ -103,7 +103,7 @@ def offer(server, data, path='/explorer.tar.gz'):
   return f'{server.address}{path}#sha256={hashlib.sha256(data).hexdigest()}'
 
 
-@pytest.mark.parametrize('top', ['explorer/', '', './', 'a/b/'])
+@pytest.mark.parametrize('top', ['', 'a/b/'])
 def test_an_archive_is_downloaded_once(server, exported, top):
   address = offer(server, pack_folder(exported, top=top))
   behavior = bt_acme.load_behavior(address)
@@ -115,10 +115,7 @@ def test_an_archive_is_downloaded_once(server, exported, top):
   (named,) = named_behaviors.make(address, config_lib.TransferConfig())
   assert again.folder == named.folder == behavior.folder
   assert server.requests == ['/explorer.tar.gz']
-
-
-def test_a_redirection_to_https_is_followed(server, exported):
-  address = offer(server, pack_folder(exported))
+  # A redirection to https is followed.
   server.files['/latest.tgz?v=1'] = f'{server.address}/explorer.tar.gz'
   moved = address.replace('explorer.tar.gz', 'latest.tgz?v=1')
   assert bt_acme.load_behavior(moved).name == 'latest'
@@ -148,8 +145,6 @@ def test_a_download_that_fails(server, monkeypatch, target, message):
   'address, message',
   [
     ('http://localhost/x.tar.gz#sha256=' + '0' * 64, 'not an https address'),
-    ('file:///x.tar.gz#sha256=' + '0' * 64, 'not an https address. Use https'),
-    ('https://localhost/x.tar.gz', 'no valid checksum. Append #sha256='),
     ('https://localhost/x.tar.gz#sha256=12', 'no valid checksum'),
     ('https://localhost:1/x.tar.gz#sha256=' + '0' * 64, 'Check the address'),
   ],
@@ -172,15 +167,6 @@ def test_an_unknown_certificate_is_refused(server, exported, monkeypatch):
     bt_acme.load_behavior(address)
 
 
-def refused(server, data, message, tmp_path):
-  address = offer(server, data)
-  with pytest.raises(ValueError, match=message) as info:
-    bt_acme.load_behavior(address)
-  assert '\n' not in str(info.value)
-  left = [path for path in tmp_path.rglob('*') if path.is_file()]
-  assert not left
-
-
 def test_a_wrong_checksum(server, exported, tmp_path):
   offer(server, pack_folder(exported))
   with pytest.raises(ValueError, match='has the SHA-256 [0-9a-f]{64}: the'):
@@ -188,58 +174,45 @@ def test_a_wrong_checksum(server, exported, tmp_path):
   assert not list(tmp_path.rglob('behavior.json'))
 
 
+def with_member(name, **attributes):
+  return lambda folder: pack_folder(folder, (name, b'{}', attributes))
+
+
 _LINK = {'type': tarfile.SYMTYPE, 'linkname': '/etc/passwd'}
 _HARD_LINK = {'type': tarfile.LNKTYPE, 'linkname': 'explorer/behavior.json'}
 
 
 @pytest.mark.parametrize(
-  'member, message',
+  'make_archive, message',
   [
-    (('explorer/x', b'', _LINK), "contains 'explorer/x', which is not a plain"),
-    (('explorer/x', b'', _HARD_LINK), 'which is not a plain file'),
-    (('explorer/x', b'', {'type': tarfile.FIFOTYPE}), 'not a plain file'),
-    (('explorer/x', b'', {'type': tarfile.CHRTYPE}), 'not a plain file'),
-    (('explorer/x', b'', {'type': tarfile.GNUTYPE_SPARSE}), 'plain file'),
-    (('../x', b'1', {}), "contains '../x', which .* leads out"),
-    (('/tmp/x', b'1', {}), "contains '/tmp/x', which .* leads out"),
-    (
-      ('explorer/../../x', b'1', {}),
-      'or leads out of the directory. Pack only',
-    ),
-    (('other/behavior.json', b'{}', {}), 'contains 2 files behavior.json'),
+    (with_member('explorer/x', **_LINK), "contains 'explorer/x', which is not"),
+    (with_member('explorer/x', **_HARD_LINK), 'not a plain file'),
+    (with_member('explorer/x', type=tarfile.GNUTYPE_SPARSE), 'plain file'),
+    (with_member('/tmp/x'), "contains '/tmp/x', which .* leads out"),
+    (with_member('explorer/../../x'), 'or leads out of the directory. Pack'),
+    (with_member('other/behavior.json'), 'contains 2 files behavior.json'),
+    (lambda _: b'text', 'not a valid .tar.gz archive .*. Pack the directory'),
+    (lambda _: gzip.compress(b'x' * 500), 'not a valid .tar.gz archive'),
+    (lambda _: pack(('x', b'1', {})), 'contains 0 files behavior.json instead'),
+    (lambda _: bytes(20_000), 'is larger than 10,000 bytes'),
+    (lambda _: gzip.compress(bytes(20_000)), 'is larger than 10,000 bytes'),
   ],
 )
-def test_a_hostile_archive(server, exported, tmp_path, member, message):
-  refused(server, pack_folder(exported, member), message, tmp_path)
-
-
-@pytest.mark.parametrize(
-  'data, message',
-  [
-    (b'', 'not a valid .tar.gz archive'),
-    (b'text', 'not a valid .tar.gz archive .*. Pack the directory with'),
-    (gzip.compress(b'x' * 5000), 'not a valid .tar.gz archive'),
-    (pack(('x', b'1', {})), 'contains 0 files behavior.json instead of one'),
-  ],
-  # The name of a test must not contain the time at which gzip compressed.
-  ids=['empty', 'text', 'no_tar', 'no_behavior'],
-)
-def test_an_archive_without_a_behavior(server, tmp_path, data, message):
-  refused(server, data, message, tmp_path)
-
-
-@pytest.mark.parametrize('packed', [False, True])
-def test_a_large_archive(server, tmp_path, monkeypatch, packed):
-  monkeypatch.setattr(download, '_LARGEST', 1000)
-  data = bytes(2000)
-  if packed:
-    data = gzip.compress(data)
-    assert len(data) < 1000
-  refused(server, data, 'is larger than 1,000 bytes', tmp_path)
+def test_a_hostile_archive(
+  server, tmp_path, exported, monkeypatch, make_archive, message
+):
+  data = make_archive(exported)
+  if '10,000' in message:
+    monkeypatch.setattr(download, '_LARGEST', 10_000)
+  address = offer(server, data)
+  with pytest.raises(ValueError, match=message) as info:
+    bt_acme.load_behavior(address)
+  assert '\n' not in str(info.value)
+  assert not [path for path in tmp_path.rglob('*') if path.is_file()]
 
 
 def test_the_files_are_checked_like_any_others(server, exported, tmp_path):
   folder = shutil.copytree(exported, tmp_path / 'b')
   (folder / 'params.npz').write_bytes(b'x')
-  with pytest.raises(ValueError, match='params.npz is incomplete or damaged'):
+  with pytest.raises(ValueError, match='params.npz is damaged'):
     bt_acme.load_behavior(offer(server, pack_folder(folder)))

@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import shutil
-import zipfile
 
 import chex
 import numpy as np
@@ -58,32 +57,32 @@ def test_export_deletes_nothing_else(folder, tmp_path, other):
 
 
 def edit(folder, change):
-  """Applies a change to the card."""
+  """Applies a change to `behavior.json`."""
   path = folder / 'behavior.json'
-  card = json.loads(path.read_text())
-  change(card)
-  path.write_text(json.dumps(card))
+  values = json.loads(path.read_text())
+  change(values)
+  path.write_text(json.dumps(values))
 
 
-def edit_card(folder, *keys, **changes):
-  """Changes the card, or the nested part with these keys."""
+def edit_values(folder, *keys, **changes):
+  """Changes `behavior.json`, or the nested part with these keys."""
 
-  def change(card):
-    functools.reduce(dict.__getitem__, keys, card).update(changes)
+  def change(values):
+    functools.reduce(dict.__getitem__, keys, values).update(changes)
 
   edit(folder, change)
 
 
 def become_r2d2(folder):
-  edit(folder, lambda card: card['config'].pop('intrinsic'))
-  edit_card(folder, agent='R2D2Config')
+  edit(folder, lambda values: values['config'].pop('intrinsic'))
+  edit_values(folder, agent='R2D2Config')
 
 
 def drop_checksum(folder):
-  edit(folder, lambda card: card.pop('params_sha256'))
+  edit(folder, lambda values: values.pop('params_sha256'))
 
 
-def damage_card(folder):
+def damage_json(folder):
   path = folder / 'behavior.json'
   path.write_text(path.read_text()[:-20])
 
@@ -99,31 +98,25 @@ def cut_params(folder, size=1000):
   os.truncate(folder / 'params.npz', size)
 
 
-def sign(folder):
-  """Writes the checksum of the parameters into the card."""
-  data = (folder / 'params.npz').read_bytes()
-  edit_card(folder, params_sha256=hashlib.sha256(data).hexdigest())
-
-
-def signed(*edits):
+def signed(edit_file):
   """Returns a function that changes the parameters and their checksum."""
 
   def change(folder):
-    for one in edits:
-      one(folder)
-    sign(folder)
+    edit_file(folder)
+    data = (folder / 'params.npz').read_bytes()
+    edit_values(folder, params_sha256=hashlib.sha256(data).hexdigest())
 
   return change
 
 
-def edit_params(edit_one, **more):
+def edit_params(edit_one):
   """Replaces each array with `edit_one(name, array)`; None removes it."""
 
   def change(folder):
     path = folder / 'params.npz'
     with np.load(path) as params:
       edited = {k: edit_one(k, v) for k, v in params.items()}
-    np.savez(path, **{k: v for k, v in edited.items() if v is not None}, **more)
+    np.savez(path, **{k: v for k, v in edited.items() if v is not None})
 
   return signed(change)
 
@@ -136,73 +129,52 @@ def with_value(value):
   return edit_params(lambda k, v: np.full_like(v, value))
 
 
-def with_array(name):
-  return edit_params(lambda k, v: v, **{name: np.zeros(1)})
-
-
-def with_bomb(folder):
-  member = hostile.header((32 * _MB,)) + bytes(128 * _MB)
-  hostile.write_zip(folder / 'params.npz', {'x': member}, zipfile.ZIP_DEFLATED)
-
-
 def with_objects(folder):
   evil = np.array([hostile.Evil(folder.parent / 'executed')], object)
   np.savez(folder / 'params.npz', x=evil)
 
 
-_DAMAGED = 'behavior.json is damaged .*. Export the behavior again'
+_DAMAGED = 'behavior.json is missing or damaged .*. Export the behavior again'
 
 
 @pytest.mark.parametrize(
   'damage, message',
   [
-    (lambda f: (f / 'params.npz').unlink(), 'has no params.npz'),
-    (lambda f: (f / 'behavior.json').unlink(), 'has no behavior.json'),
-    (damage_card, _DAMAGED),
-    (damage_params, 'params.npz is incomplete or damaged'),
-    (cut_params, 'params.npz is incomplete or damaged'),
-    (lambda f: edit_card(f, format=2), 'has format 2, but this version'),
-    (lambda f: edit_card(f, agent='DQN'), _DAMAGED),
-    (lambda f: edit_card(f, config={'x': 1}), 'no setting named'),
-    (lambda f: edit_card(f, environment={}), _DAMAGED),
-    (lambda f: edit_card(f, environment=None), _DAMAGED),
-    (lambda f: edit_card(f, statistics=[3]), _DAMAGED),
-    (lambda f: edit_card(f, statistics={}), _DAMAGED),
+    (lambda f: (f / 'params.npz').unlink(), 'params.npz .*No such file'),
+    (lambda f: (f / 'behavior.json').unlink(), _DAMAGED),
+    (damage_json, _DAMAGED),
+    (lambda f: (f / 'behavior.json').write_text('[' * 100_000), _DAMAGED),
+    (lambda f: (f / 'behavior.json').write_text(' ' * 2 * _MB), _DAMAGED),
+    (damage_params, 'params.npz is damaged .its checksum differs'),
+    (lambda f: edit_values(f, format=2), 'format=2 cannot be read'),
+    (lambda f: edit_values(f, agent='DQN'), _DAMAGED),
+    (lambda f: edit_values(f, config={'x': 1}), 'no setting named'),
+    (lambda f: edit_values(f, environment={}), _DAMAGED),
+    (lambda f: edit_values(f, statistics={}), _DAMAGED),
     (
-      lambda f: edit_card(f, 'statistics', error_mean=[1, 2]),
-      r'error_mean=\[1. 2.\] must be a finite number',
+      lambda f: edit_values(f, 'statistics', error_mean=[1, 2]),
+      r'error_mean=\[1. 2.\] must be a number',
     ),
-    (drop_checksum, "behavior.json is damaged .*'params_sha256'"),
-    (become_r2d2, 'statistics must be null, because the agent has no intrins'),
+    (drop_checksum, "missing or damaged .*'params_sha256'"),
+    (become_r2d2, 'statistics must be null without an intrinsic reward'),
     (
-      lambda f: edit_card(f, 'config', 'network', lstm_size=8),
+      lambda f: edit_values(f, 'config', 'network', lstm_size=8),
       r'params.npz does not fit behavior.json: .*lstm/linear/w is \(36, 64\)'
       r', expected \(28, 32\).*. Export the behavior again',
     ),
-    (
-      lambda f: edit_card(f, 'config', 'intrinsic', embedding_size=4),
-      r'intrinsic/embedding/.* is \(8,\), expected \(4,\)',
-    ),
     (without('lstm'), r'agent/lstm/linear/b is None, expected \(64,\)'),
     (without('intrinsic'), r'intrinsic/.* is None, expected .*; and \d+ more'),
-    (without('agent'), 'agent/head/.* is None, expected'),
     (
       edit_params(lambda k, v: v.astype(np.float64)),
       'is float64, expected float32',
     ),
     # Untrusted parameters with a valid checksum; `untrusted_test` has more.
-    (signed(with_bomb), "params.npz contains the compressed array 'x.npy', .*"),
     (signed(with_objects), "contains object in 'x.npy', not numbers"),
     (lambda f: cut_params(f, 10**12), 'is 1,000,000,000,000 bytes; the'),
     (signed(cut_params), 'params.npz is damaged .*. Export the behavior again'),
-    (signed(damage_params), 'params.npz is damaged .*. Export the behavior'),
-    *(
-      (with_array(name), 'does not fit|params.npz has .* bytes')
-      for name in ('agent', 'agent::head', '::' * 5_000, 'x::y')
-    ),
     *(
       (with_value(value), 'not finite or exceed 1e.06 in magnitude. Train')
-      for value in (np.nan, np.inf, -np.inf, 3e38, -2e6)
+      for value in (np.nan, np.inf, -2e6)
     ),
   ],
 )
@@ -216,10 +188,7 @@ def test_a_damaged_directory_is_one_clear_error(folder, damage, message):
   'keys, name, values',
   [
     (('statistics',), 'error_count', (3e38, -1.0, np.nan, 1e400, '1e400')),
-    (('statistics',), 'distance_mean', (3e38, -1.0, np.nan, 1e400, '1e400')),
-    (('config', 'network'), 'lstm_size', (10**30, 10**9, -1, np.nan)),
-    (('config', 'network'), 'torso_size', ('9' * 30,)),
-    (('config', 'learner'), 'learning_rate', (np.nan, np.inf)),
+    (('config', 'network'), 'lstm_size', (10**30, 10**9, -1, np.nan, '9')),
     (('config', 'learner'), 'y' * 100_000, (1,)),
     (
       ('environment',),
@@ -232,18 +201,10 @@ def test_a_damaged_directory_is_one_clear_error(folder, damage, message):
   ],
   ids=lambda x: x if isinstance(x, str) and len(x) < 20 else '',
 )
-def test_absurd_values_in_the_card(folder, keys, name, values):
+def test_absurd_values(folder, keys, name, values):
   for value in values:
-    edit_card(folder, *keys, **{name: value})
+    edit_values(folder, *keys, **{name: value})
     refused(folder, f'{name}=' if keys == ('statistics',) else 'behavior.json')
-
-
-@pytest.mark.parametrize(
-  'text', ['[' * 100_000, '{"format": 1, "x": "' + 'y' * 2 * _MB + '"}', '3']
-)
-def test_absurd_cards(folder, text):
-  (folder / 'behavior.json').write_text(text)
-  refused(folder, _DAMAGED)
 
 
 def test_a_missing_folder(tmp_path):
@@ -256,7 +217,7 @@ def test_a_missing_folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-  'damage', [damage_card, damage_params, cut_params, drop_checksum]
+  'damage', [damage_json, damage_params, cut_params, drop_checksum]
 )
 def test_completeness_is_checked_without_loading(exported, tmp_path, damage):
   folder = tmp_path / 'behavior'

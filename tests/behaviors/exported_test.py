@@ -121,23 +121,6 @@ def test_zero_instead_of_the_intrinsic_reward(exported):
   np.testing.assert_array_equal(under_behavior(zero, other), expected)
 
 
-def test_an_r2d2_policy_can_be_exported_too(tmp_path):
-  agent = fakes.make_agent('r2d2')
-  variables = fakes.variables_of(agent)
-  behaviors.export(
-    str(tmp_path / 'b'),
-    agent=agent,
-    variables=variables,
-    statistics=None,
-    actor_steps=1,
-  )
-  behavior = behaviors.Exported(str(tmp_path / 'b'))
-  assert behavior.statistics is None
-  assert behavior.variables.intrinsic == {}
-  chex.assert_trees_all_equal(behavior.variables.agent, variables.agent)
-  assert under_behavior(behavior).shape == (TURNS, N)
-
-
 @pytest.mark.parametrize(
   'change, message',
   [

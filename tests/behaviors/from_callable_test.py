@@ -1,6 +1,5 @@
 """Tests behaviors that act with Python policies."""
 
-import jax
 import numpy as np
 import pytest
 from dm_env import specs
@@ -49,11 +48,10 @@ def test_a_policy_is_called_at_every_step():
   [
     (3, ValueError, r'returned 3 .* must lie in \[0, 2\]'),
     (-1, ValueError, r'returned -1 .* must lie in \[0, 2\]'),
-    (np.nan, TypeError, 'returned nan .* must be one integer'),
     (1.0, TypeError, 'returned 1.0 .* must be one integer'),
-    ('left', TypeError, "returned 'left' .* must be one integer"),
     (None, TypeError, 'returned None .* must be one integer'),
     ([1], TypeError, r'returned \[1\] .* must be one integer'),
+    ([[1], []], TypeError, 'must be one integer'),
     (True, TypeError, 'returned True .* must be one integer'),
   ],
 )
@@ -68,19 +66,14 @@ def test_a_wrong_action_names_behavior_and_step(action, kind, message):
 
 
 def test_an_error_in_a_policy_names_the_behavior():
-  def policy(*_):
-    raise KeyError('of mine')
-
-  with pytest.raises(RuntimeError, match="'mine' raised KeyError") as info:
-    inputs_of(host_of(policy, name='mine'))
-  assert 'at actor step 0 of environment 0' in str(info.value)
-  assert isinstance(info.value.__cause__, KeyError)
+  message = "'mine' raised ZeroDivisionError.*actor step 0 of environment 0"
+  with pytest.raises(RuntimeError, match=message):
+    inputs_of(host_of(lambda *_: 1 / 0, name='mine'))
 
 
 @pytest.mark.parametrize(
   'make_policy, error, message',
   [
-    (lambda: 0, RuntimeError, 'make_policy raised TypeError'),
     (lambda *_: 1 / 0, RuntimeError, 'raised ZeroDivisionError: division by'),
     # A policy instead of a function that returns a policy.
     (lambda image, action, is_first: 0, RuntimeError, 'raised TypeError'),
@@ -95,9 +88,6 @@ def test_an_error_in_make_policy_names_the_behavior(
     behavior.make_host(3, [0])
   assert str(info.value).startswith("behavior 'mine': make_policy ")
   assert 'that takes a seed and returns a policy' in str(info.value)
-
-
-def test_make_policy_must_be_callable():
   with pytest.raises(TypeError, match='make_policy=3 is not callable. Pass a'):
     behaviors.FromCallable(3)
 
@@ -108,7 +98,6 @@ INT8S = specs.Array((2,), np.int8)
 @pytest.mark.parametrize(
   'spec, action, message',
   [
-    (INT8S, [1.5, 0], 'must be int8 of shape'),
     (INT8S, [1.0, 0], 'must be int8 of shape'),
     (INT8S, [128, 0], r'must lie in \[-128, 127\]'),
     (specs.BoundedArray((2,), np.int64, 0, 5), [6, 0], 'must lie in'),
@@ -132,17 +121,6 @@ def test_vectors_that_are_not_numbers():
     behaviors.FromCallable(lambda seed: lambda *_: 0).validate(
       (), specs.Array((2,), bool)
     )
-
-
-@pytest.mark.parametrize(
-  'behavior',
-  [behaviors.FromCallable(lambda seed: lambda *_: 1), behaviors.Uniform()],
-)
-def test_host_inputs_have_the_stated_shapes(behavior):
-  inputs = inputs_of(behavior.make_host(3, [0, 1]))
-  assert behavior.host_input_shapes() == jax.tree.map(
-    lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), inputs
-  )
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,3 @@ def test_each_loads_and_has_its_card(name):
   assert card.pictures and all(map(len, card.pictures.values()))
   page = pathlib.Path(loaded.folder, 'card.html').read_text()
   assert cards.Card(card.markdown)._repr_html_() in page
-
-
-def test_an_unknown_name_is_refused_with_those_that_exist():
-  with pytest.raises(ValueError, match=_NAME):
-    named_behaviors.make('minigrid-explore', config_lib.TransferConfig())
