@@ -242,7 +242,8 @@ def _start(
     f'callbacks={callbacks!r} is not a list of functions. Pass a list.',
   )
   checks.require(
-    isinstance(behavior_weights, Iterable),
+    isinstance(behavior_weights, Iterable)
+    and not isinstance(behavior_weights, str),
     f'behavior_weights={behavior_weights!r} is not a list. Pass a list.',
   )
   spec = assembly.spec_by_name(env, num_stacked=settings.get('num_stacked', 0))

@@ -34,6 +34,7 @@ def test_a_text_may_list_behaviors(given, started):
     ({'callbacks': print}, 'callbacks=.* is not a list of functions'),
     ({'callbacks': [3]}, r'callbacks=\[3\] is not a list of functions'),
     ({'behavior_weights': 2}, 'behavior_weights=2 is not a list'),
+    ({'behavior_weights': '1,2'}, "behavior_weights='1,2' is not a list"),
     ({'behavior': []}, 'Pass at least one behavior'),
     ({'behavior': [lambda: 0]}, 'FromCallable for a function'),
     ({'env': 'Chian-5'}, '[Dd]id you mean'),
