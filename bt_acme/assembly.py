@@ -167,9 +167,9 @@ class Agent:
   def flight_weights(self) -> Tuple[float, ...]:
     """The weight, at most 1, with which flights draw each of K behaviors."""
     assert self.transfer is not None
-    num = len(self.behaviors)
-    roles = self.transfer.roles(num) if self.transfer.flights else ()
-    return flights.relative_weights(self.behavior_weights, num, roles)
+    return flights.relative_weights(
+      self.transfer, self.behavior_weights, len(self.behaviors)
+    )
 
   @property
   def num_extra_actions(self) -> int:

@@ -16,13 +16,6 @@ def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
   Args:
     agent: R2D2, NGU or BT.
   """
-  intrinsic = None
-  if agent.intrinsic is not None:
-    intrinsic = learner_core.Training(
-      init=agent.intrinsic.init,
-      loss=agent.intrinsic.sequence_loss,
-      learning_rate=agent.intrinsic.config.intrinsic_learning_rate,
-    )
   return learner_core.make_learner_core(
     agent.network,
     agent.config.learner,
@@ -37,7 +30,7 @@ def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
       if agent.transfer is not None and agent.transfer.kickstarts
       else None
     ),
-    intrinsic=intrinsic,
+    intrinsic=agent.intrinsic,
     matmul_precision=agent.config.network.matmul_precision,
   )
 

@@ -156,7 +156,7 @@ class GroupedCore:
       self._specs, extras['features'], states, strict=True
     ):
       if spec is not None:
-        features, state = device_reward.step_rows(
+        features, state = device_reward.step(
           spec.config,
           state,
           rows,

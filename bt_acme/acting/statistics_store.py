@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 import numpy as np
 
 from bt_acme import assembly
+from bt_acme.core.intrinsic import reward as reward_lib
 
 # A NamedTuple of arrays, such as the core's `IntrinsicStatistics`.
 Statistics = Any
@@ -29,7 +30,7 @@ class StatisticsStore:
     """Initializes an empty store.
 
     Args:
-      statistics_class: the reward's `Reward.statistics_class`.
+      statistics_class: the class of the statistics.
     """
     self._class = statistics_class
     self._lock = threading.Lock()
@@ -107,8 +108,8 @@ def make_store(agent: assembly.Agent) -> StatisticsStore:
 
   The store stays empty if the agent has no intrinsic reward.
   """
-  intrinsic = agent.intrinsic
-  return StatisticsStore(intrinsic and intrinsic.reward.statistics_class)
+  del agent
+  return StatisticsStore(reward_lib.IntrinsicStatistics)
 
 
 def saved(

@@ -20,6 +20,7 @@ from bt_acme import config as config_lib
 from bt_acme.behaviors import cards, pretrained
 from bt_acme.config import checks, names
 from bt_acme.core import weight_transfer
+from bt_acme.core.intrinsic import reward as reward_lib
 
 _FORMAT = 1
 _DESCRIPTION, _PARAMS = 'behavior.json', 'params.npz'
@@ -218,7 +219,7 @@ def _read_statistics(
     return None
   if agent.intrinsic is None:
     raise ValueError('statistics must be null without an intrinsic reward')
-  statistics = agent.intrinsic.reward.statistics_class(
+  statistics = reward_lib.IntrinsicStatistics(
     **{name: np.float64(value) for name, value in values.items()}
   )
   for name, value in statistics._asdict().items():

@@ -19,6 +19,11 @@ def stop_gradient(array: Array) -> Array:
   return jax.lax.stop_gradient(array) if isinstance(array, jax.Array) else array
 
 
+def tree_where(condition: jax.Array, x: Any, y: Any) -> Any:
+  """Selects x where the condition holds, else y, leaf by leaf."""
+  return jax.tree.map(lambda a, b: jnp.where(condition, a, b), x, y)
+
+
 def masked_mean(values: jax.Array, mask: jax.Array) -> jax.Array:
   """Computes the mean of the values where a mask is 1.
 

@@ -18,7 +18,7 @@ from typing import List, Sequence
 import jax
 import jax.numpy as jnp
 
-from bt_acme.core import networks, types
+from bt_acme.core import arrays, networks, types
 
 
 def unroll(
@@ -58,10 +58,8 @@ def unroll(
     params, *_cut(inputs, burn_in), states, *_cut(hold, burn_in)
   )
   starts = _starts_episode(batch)[:, None]
-  states = jax.tree.map(
-    lambda x: jnp.where(starts, x, jax.lax.stop_gradient(x)),
-    [state for _, state in before],
-  )
+  states = [state for _, state in before]
+  states = arrays.tree_where(starts, states, jax.lax.stop_gradient(states))
   after = network.unroll_all(
     params, *_cut(inputs, trace), states, *_cut(hold, trace)
   )
@@ -95,5 +93,5 @@ def _flight_rows(source: jax.Array) -> jax.Array:
   return jnp.concatenate([source == types.FLIGHT, last])
 
 
-def _cut(arrays: List[jax.Array], rows: slice) -> List[jax.Array]:
-  return [x[rows] for x in arrays]
+def _cut(inputs: List[jax.Array], rows: slice) -> List[jax.Array]:
+  return [x[rows] for x in inputs]

@@ -61,18 +61,14 @@ def make_shardings(
     )
   dataclasses.replace(learner, num_devices=num_devices)  # Checks batch_size.
   mesh = jax.sharding.Mesh(np.array(devices[:num_devices]), (_BATCH,))
-
-  def split(*axes: Optional[str]) -> jax.sharding.NamedSharding:
-    spec: Any = jax.sharding.PartitionSpec
-    return jax.sharding.NamedSharding(mesh, spec(*axes))
-
-  fields: Any = dict.fromkeys(types.SequenceBatch._fields, split(None, _BATCH))
-  fields['recurrent_state'] = split(_BATCH)  # This field has no time axis.
-  return Shardings(
-    state=split(),
-    batch=types.SequenceBatch(**fields),
-    per_sequence=split(_BATCH),
+  spec: Any = jax.sharding.PartitionSpec
+  state, per_sequence, per_step = (
+    jax.sharding.NamedSharding(mesh, spec(*axes))
+    for axes in ((), (_BATCH,), (None, _BATCH))
   )
+  fields: Any = dict.fromkeys(types.SequenceBatch._fields, per_step)
+  fields['recurrent_state'] = per_sequence  # This field has no time axis.
+  return Shardings(state, types.SequenceBatch(**fields), per_sequence)
 
 
 def jit_step(

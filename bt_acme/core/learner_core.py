@@ -16,6 +16,7 @@ import optax
 from bt_acme import config as config_lib
 from bt_acme.core import frame_stacking, networks, types
 from bt_acme.core import loss as loss_lib
+from bt_acme.core.intrinsic import networks as intrinsic_lib
 
 
 class LearnerState(NamedTuple):
@@ -40,24 +41,6 @@ class LearnerState(NamedTuple):
   intrinsic_opt_state: optax.OptState
   learner_steps: jax.Array
   key: types.PRNGKey
-
-
-class Training(NamedTuple):
-  """Networks that are trained together, with their own loss.
-
-  Attributes:
-    init: key -> params.
-    loss: (params, ...) -> (loss float32 [], auxiliary outputs). For the
-      networks of an intrinsic reward: (params, observations uint8 [T + 1, B, H,
-      W, C * S], action int32 [T, B], valid float32 [T, B], key) -> (loss,
-      metrics).
-    learning_rate: the learning rate of Adam for these networks. All other
-      settings of Adam are shared by all networks.
-  """
-
-  init: Callable[[types.PRNGKey], types.Params]
-  loss: Callable[..., Tuple[jax.Array, Any]]
-  learning_rate: float
 
 
 class LearnerCore(NamedTuple):
@@ -87,7 +70,7 @@ def make_learner_core(
   num_stacked: int,
   hold_flights: bool = False,
   kickstarting: Optional[config_lib.TransferConfig] = None,
-  intrinsic: Optional[Training] = None,
+  intrinsic: Optional[intrinsic_lib.IntrinsicNetworks] = None,
   matmul_precision: str = 'default',
 ) -> LearnerCore:
   """Builds the learner of R2D2, NGU or BT.
@@ -101,27 +84,22 @@ def make_learner_core(
     hold_flights: whether the recurrent state stays unchanged during a flight.
     kickstarting: the settings of `behavior_transfer.kickstarting`; None without
       it.
-    intrinsic: the training of the intrinsic reward's networks; None without an
-      intrinsic reward.
+    intrinsic: the networks of the intrinsic reward; None without one.
     matmul_precision: `NetworkConfig.matmul_precision`.
 
   Returns:
     The learner's functions.
   """
-  agent = Training(
-    init=network.init,
-    loss=functools.partial(
-      loss_lib.q_network_loss,
-      network=network,
-      learner=learner,
-      replay=replay,
-      hold_flights=hold_flights,
-      kickstarting=kickstarting,
-    ),
-    learning_rate=learner.learning_rate,
+  loss = functools.partial(
+    loss_lib.q_network_loss,
+    network=network,
+    learner=learner,
+    replay=replay,
+    hold_flights=hold_flights,
+    kickstarting=kickstarting,
   )
-  init = functools.partial(_init, agent, intrinsic, learner)
-  step = functools.partial(_step, agent, intrinsic, learner, num_stacked)
+  init = functools.partial(_init, network, intrinsic, learner)
+  step = functools.partial(_step, loss, intrinsic, learner, num_stacked)
   # Initialization runs only once: optimizing it costs more time than it saves.
   options = {'xla_backend_optimization_level': 0}
   return LearnerCore(
@@ -140,17 +118,22 @@ def without_key(state: LearnerState) -> LearnerState:
 
 
 def _optimizer(
-  training: Training, learner: config_lib.LearnerConfig
+  learner: config_lib.LearnerConfig,
+  intrinsic: Optional[intrinsic_lib.IntrinsicNetworks] = None,
 ) -> optax.GradientTransformation:
+  """Returns the optimizer of the Q-network, or of the intrinsic networks."""
+  learning_rate = learner.learning_rate
+  if intrinsic is not None:
+    learning_rate = intrinsic.config.intrinsic_learning_rate
   return optax.chain(
     optax.clip_by_global_norm(learner.max_gradient_norm),
-    optax.adam(training.learning_rate, eps=learner.adam_epsilon),
+    optax.adam(learning_rate, eps=learner.adam_epsilon),
   )
 
 
 def _init(
-  agent: Training,
-  intrinsic: Optional[Training],
+  network: networks.QNetwork,
+  intrinsic: Optional[intrinsic_lib.IntrinsicNetworks],
   learner: config_lib.LearnerConfig,
   key: types.PRNGKey,
   params: Optional[types.Params] = None,
@@ -158,17 +141,18 @@ def _init(
   key, intrinsic_key, step_key = jax.random.split(key, 3)
   # The step donates its state, so it needs copies: one buffer cannot be donated
   # twice, and the caller may still use the parameters for acting.
-  params = agent.init(key) if params is None else params
+  params = network.init(key) if params is None else params
   params = jax.tree.map(jnp.array, params)
   intrinsic_params: types.Params = {}
   intrinsic_opt_state: optax.OptState = ()
   if intrinsic is not None:
     intrinsic_params = intrinsic.init(intrinsic_key)
-    intrinsic_opt_state = _optimizer(intrinsic, learner).init(intrinsic_params)
+    optimizer = _optimizer(learner, intrinsic)
+    intrinsic_opt_state = optimizer.init(intrinsic_params)
   return LearnerState(
     params=params,
     target_params=jax.tree.map(jnp.copy, params),
-    opt_state=_optimizer(agent, learner).init(params),
+    opt_state=_optimizer(learner).init(params),
     intrinsic_params=intrinsic_params,
     intrinsic_opt_state=intrinsic_opt_state,
     learner_steps=jnp.zeros([], jnp.int32),
@@ -177,8 +161,8 @@ def _init(
 
 
 def _step(
-  agent: Training,
-  intrinsic: Optional[Training],
+  loss: Callable[..., Any],
+  intrinsic: Optional[intrinsic_lib.IntrinsicNetworks],
   learner: config_lib.LearnerConfig,
   num_stacked: int,
   state: LearnerState,
@@ -187,17 +171,15 @@ def _step(
 ) -> Tuple[LearnerState, jax.Array, types.Metrics]:
   observations = frame_stacking.stack_frames(batch.frames, num_stacked)
   params, opt_state, gradients, (priorities, metrics) = _descend(
-    agent,
-    learner,
+    loss,
+    _optimizer(learner),
     state.params,
     state.opt_state,
-    (
-      state.target_params,
-      batch,
-      observations,
-      probabilities,
-      state.learner_steps,
-    ),
+    state.target_params,
+    batch,
+    observations,
+    probabilities,
+    state.learner_steps,
   )
   metrics['gradient_norm'] = optax.tree.norm(gradients)
   state = state._replace(
@@ -209,11 +191,14 @@ def _step(
     # The key depends only on the step number, so that runs are reproducible.
     key = jax.random.fold_in(state.key, state.learner_steps)
     params, opt_state, _, intrinsic_metrics = _descend(
-      intrinsic,
-      learner,
+      intrinsic.sequence_loss,
+      _optimizer(learner, intrinsic),
       state.intrinsic_params,
       state.intrinsic_opt_state,
-      (observations, batch.action, batch.valid, key),
+      observations,
+      batch.action,
+      batch.valid,
+      key,
     )
     state = state._replace(
       intrinsic_params=params, intrinsic_opt_state=opt_state
@@ -230,11 +215,11 @@ def _step(
 
 
 def _descend(
-  training: Training,
-  learner: config_lib.LearnerConfig,
+  loss: Callable[..., Any],
+  optimizer: optax.GradientTransformation,
   params: types.Params,
   opt_state: optax.OptState,
-  inputs: Tuple[Any, ...],
+  *inputs: Any,
 ) -> Tuple[types.Params, optax.OptState, types.Params, Any]:
   """Takes one optimizer step.
 
@@ -242,7 +227,6 @@ def _descend(
     The new parameters, the optimizer's new state, the gradients, and the
     auxiliary outputs of the loss.
   """
-  gradients, auxiliary = jax.grad(training.loss, has_aux=True)(params, *inputs)
-  optimizer = _optimizer(training, learner)
+  gradients, auxiliary = jax.grad(loss, has_aux=True)(params, *inputs)
   updates, opt_state = optimizer.update(gradients, opt_state, params)
   return optax.apply_updates(params, updates), opt_state, gradients, auxiliary

@@ -13,7 +13,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-from bt_acme.core import types
+from bt_acme.core import arrays, types
 
 _FORGET_BIAS = 1.0  # Added to the forget gate, as hk.LSTM does.
 _CPU_ROWS = 1024  # Rows per product for the weight gradient on a CPU.
@@ -66,58 +66,13 @@ def _cell(
   return o * jnp.tanh(new_cell), new_cell, (i, g, f, o)
 
 
-def _cell_gradient(
-  d_hidden: jax.Array,
-  d_cell: jax.Array,
-  activated: Tuple[jax.Array, ...],
-  cell: jax.Array,
-  cell_tm1: jax.Array,
-) -> Tuple[jax.Array, jax.Array]:
-  """Differentiates `_cell` with axis 0.
-
-  Args:
-    d_hidden: float32 [H, B], like all other arguments; the gradient of the
-      step's output and of the next step's state together.
-    d_cell: the gradient of the cell in the next step.
-    activated: the four activated gates.
-    cell: the cell after this step.
-    cell_tm1: the cell before this step.
-
-  Returns:
-    The gradients of the gates, [4H, B], and of `cell_tm1`.
-  """
-  i, g, f, o = activated
-  tanh_cell = jnp.tanh(cell)
-  d_cell = d_cell + d_hidden * o * (1 - tanh_cell**2)
-  d_gates = jnp.concatenate(
-    [
-      d_cell * g * i * (1 - i),
-      d_cell * i * (1 - g**2),
-      d_cell * cell_tm1 * f * (1 - f),
-      d_hidden * tanh_cell * o * (1 - o),
-    ]
-  )
-  return d_gates, d_cell * f
-
-
-def _weights_gradient(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
+def _product(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
   """Computes the weight gradient [I, 4H], summed over T and B.
 
   Args:
     inputs: float32 [T, B, I].
     d_gates: float32 [T, B, 4H], the gradient of the gates.
-
-  Returns:
-    float32 [I, 4H].
   """
-  by_platform: Any = jax.lax.platform_dependent
-  gradient: jax.Array = by_platform(
-    inputs, d_gates, cpu=_product_in_parts, default=_product
-  )
-  return gradient
-
-
-def _product(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
   return jnp.einsum('tbi,tbg->ig', inputs, d_gates)
 
 
@@ -173,12 +128,8 @@ def _scan_on_cpu(lstm: Recurrence) -> Tuple[Any, ...]:
   return hiddens, cells, gates, last_hidden.T, last_cell.T
 
 
-def _scan_each_on_cpu(*lstms: Recurrence) -> List[Tuple[Any, ...]]:
-  return [_scan_on_cpu(lstm) for lstm in lstms]
-
-
 def _scan_on_accelerator(*lstms: Recurrence) -> List[Tuple[Any, ...]]:
-  """Computes `_scan_each_on_cpu` with few kernels, and with zeros for gates.
+  """Computes `_scan_on_cpu` of each with few kernels, and zeros for gates.
 
   A kernel of one step computes for less time than it takes to start, so one
   loop unrolls all N LSTMs.
@@ -208,7 +159,9 @@ def _scan_on_accelerator(*lstms: Recurrence) -> List[Tuple[Any, ...]]:
 def _forward(*lstms: Recurrence) -> Tuple[Tuple[_Unrolled, ...], Any]:
   by_platform: Any = jax.lax.platform_dependent
   unrolled = by_platform(
-    *lstms, cpu=_scan_each_on_cpu, default=_scan_on_accelerator
+    *lstms,
+    cpu=lambda *each: [_scan_on_cpu(lstm) for lstm in each],
+    default=_scan_on_accelerator,
   )
   hiddens, cells, gates, *_ = unrolled[0]
   results = tuple((hiddens, *last) for hiddens, _, _, *last in unrolled)
@@ -238,7 +191,10 @@ def _backward(saved: Any, cotangents: Any) -> Tuple[Any, ...]:
     default=_backward_on_accelerator,
   )
   d_w = jnp.concatenate(
-    [_weights_gradient(x, d_gates) for x in (lstm.inputs, hiddens_tm1)]
+    [
+      by_platform(x, d_gates, cpu=_product_in_parts, default=_product)
+      for x in (lstm.inputs, hiddens_tm1)
+    ]
   )
   d_b = jnp.sum(d_gates, axis=(0, 1))
   d_inputs = d_gates @ lstm.w[: lstm.inputs.shape[-1]].T
@@ -257,11 +213,19 @@ def _backward_on_cpu(
   cells_tm1 = jnp.concatenate([lstm.cell.T[None], cells[:-1]])  # [T, H, B]
 
   def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
-    d_output, activated, cell_t, cell_tm1 = inputs
-    d_gates, d_cell = _cell_gradient(
-      carry[0] + d_output.T, carry[1], activated, cell_t, cell_tm1
+    d_output, (i, g, f, o), cell_t, cell_tm1 = inputs
+    tanh_cell = jnp.tanh(cell_t)
+    d_hidden = carry[0] + d_output.T
+    d_cell = carry[1] + d_hidden * o * (1 - tanh_cell**2)
+    d_gates = jnp.concatenate(
+      [
+        d_cell * g * i * (1 - i),
+        d_cell * i * (1 - g**2),
+        d_cell * cell_tm1 * f * (1 - f),
+        d_hidden * tanh_cell * o * (1 - o),
+      ]
     )
-    return (w_h @ d_gates, d_cell), d_gates.T
+    return (w_h @ d_gates, d_cell * f), d_gates.T
 
   (d_hidden, d_cell), d_gates = jax.lax.scan(
     body,
@@ -326,12 +290,8 @@ def _holding_recurrence(lstm: Recurrence, hold: jax.Array) -> _Unrolled:
     gates_x_t, hold_t = inputs
     gates = gates_x_t + lstm.b + carry[0] @ w_h
     new_hidden, new_cell, _ = _cell(gates, carry[1])
-    after = jax.tree.map(
-      lambda old, new: jnp.where(hold_t[:, None], old, new),
-      carry,
-      (new_hidden, new_cell),
-    )
-    return after, new_hidden
+    after = (new_hidden, new_cell)
+    return arrays.tree_where(hold_t[:, None], carry, after), new_hidden
 
   (last_hidden, last_cell), hiddens = jax.lax.scan(
     body, (lstm.hidden, lstm.cell), (lstm.inputs @ w_x, hold)

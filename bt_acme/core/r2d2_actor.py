@@ -10,8 +10,8 @@ from typing import Any, Dict, NamedTuple, Tuple
 import jax
 import jax.numpy as jnp
 
+from bt_acme.core import arrays, networks, types
 from bt_acme.core import epsilon as epsilon_lib
-from bt_acme.core import networks, types
 
 
 class R2D2ActorState(NamedTuple):
@@ -38,11 +38,6 @@ class R2D2ActorState(NamedTuple):
   greedy_choice: jax.Array
   probability: jax.Array
   q_values: jax.Array
-
-
-def where_first(is_first: jax.Array, fresh: Any, state: Any) -> Any:
-  """Selects `fresh` where an episode starts, else `state`, leaf by leaf."""
-  return jax.tree.map(lambda x, y: jnp.where(is_first, x, y), fresh, state)
 
 
 def make_r2d2(
@@ -149,7 +144,7 @@ def _select_action(
   state: R2D2ActorState,
 ) -> Tuple[jax.Array, R2D2ActorState]:
   key, explore_key, choice_key = jax.random.split(state.key, 3)
-  before = where_first(
+  before = arrays.tree_where(
     inputs.is_first, network.initial_state(), state.recurrent_state
   )
   q_values, after = network.step(params, inputs, before)
@@ -188,9 +183,7 @@ def _get_extras(state: R2D2ActorState) -> Dict[str, Any]:
 
 def _hold(state: R2D2ActorState, held: jax.Array) -> R2D2ActorState:
   return state._replace(
-    recurrent_state=jax.tree.map(
-      lambda before, after: jnp.where(held, before, after),
-      state.recurrent_state_tm1,
-      state.recurrent_state,
+    recurrent_state=arrays.tree_where(
+      held, state.recurrent_state_tm1, state.recurrent_state
     )
   )

@@ -3,7 +3,7 @@
 `returns.returns_on_host` has the formula, for one sequence of an actor.
 """
 
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 import jax
 import jax.numpy as jnp
@@ -39,11 +39,13 @@ def _returns_by_loop(
   taken_values: Optional[jax.Array] = None,
 ) -> jax.Array:
   """Computes returns [T, B] with rlax, from the last row to the first."""
-  if taken_values is None:
-    inputs = [reward, discount_t, values, traces]
-    return _each_sequence(rlax.lambda_returns, *inputs)
-  inputs = [taken_values[:-1], values, reward, discount_t, traces[:-1]]
-  return _each_sequence(rlax.general_off_policy_returns_from_q_and_v, *inputs)
+  recursion: Any = rlax.lambda_returns  # For one sequence.
+  inputs = [reward, discount_t, values, traces]
+  if taken_values is not None:
+    recursion = rlax.general_off_policy_returns_from_q_and_v
+    inputs = [taken_values[:-1], values, reward, discount_t, traces[:-1]]
+  returns: jax.Array = jax.vmap(recursion, in_axes=1, out_axes=1)(*inputs)
+  return returns
 
 
 def _returns_by_tree(
@@ -68,12 +70,4 @@ def _returns_by_tree(
   a = reward + discount_t * (values - traces * taken_values)
   scan: Any = jax.lax.associative_scan
   returns: jax.Array = scan(compose, (a, discount_t * traces), reverse=True)[0]
-  return returns
-
-
-def _each_sequence(
-  recursion: Callable[..., Any], *inputs: jax.Array
-) -> jax.Array:
-  """Applies an rlax function for one sequence to every sequence of a batch."""
-  returns: jax.Array = jax.vmap(recursion, in_axes=1, out_axes=1)(*inputs)
   return returns

@@ -50,18 +50,13 @@ def q_lambda(
   `trace_decay`, and `value_rescaling_epsilon` is the epsilon of h. Without
   `double_q`, v_t is the target network's own maximum value.
   """
-  valid, epsilon = transitions.valid, settings.value_rescaling_epsilon
   chooser = q_online if settings.double_q else q_target
   best = chooser[1:].argmax(axis=-1)
-  values = value_rescaling.invert(returns.take(q_target[1:], best), epsilon)
-  traces = arrays.namespace(valid).full_like(values, settings.trace_decay)
-  g = recursion(
-    returns.real(transitions.reward, valid),
-    returns.real(settings.discount * transitions.discount, valid),
-    returns.real(values, valid),
-    returns.real(traces, valid),
+  values = value_rescaling.invert(
+    returns.take(q_target[1:], best), settings.value_rescaling_epsilon
   )
-  return value_rescaling.rescale(g, epsilon)
+  traces = arrays.namespace(values).full_like(values, settings.trace_decay)
+  return _targets(transitions, settings, recursion, values, traces)
 
 
 def retrace(
@@ -85,22 +80,33 @@ def retrace(
   `target_policy_epsilon` is the epsilon of π, and `value_rescaling_epsilon` is
   the epsilon of h.
   """
-  valid, epsilon = transitions.valid, settings.value_rescaling_epsilon
-  xp = arrays.namespace(valid)
+  xp = arrays.namespace(q_online)
   policy = _epsilon_greedy(q_online, settings.target_policy_epsilon)
-  values = value_rescaling.invert(q_target, epsilon)
+  values = value_rescaling.invert(q_target, settings.value_rescaling_epsilon)
   state_values = xp.sum(policy * values, axis=-1)[1:]  # [T, B]
   choice = transitions.choice
   ratio = returns.take(policy[:-1], choice) / transitions.probability
   traces = settings.trace_decay * xp.minimum(1.0, ratio)  # [T, B]
-  g = recursion(
-    returns.real(transitions.reward, valid),
-    returns.real(settings.discount * transitions.discount, valid),
-    returns.real(state_values, valid),
-    returns.real(traces, valid),
-    returns.real(returns.take(values[:-1], choice), valid),
+  taken_values = returns.take(values[:-1], choice)
+  return _targets(
+    transitions, settings, recursion, state_values, traces, taken_values
   )
-  return value_rescaling.rescale(g, epsilon)
+
+
+def _targets(
+  transitions: returns.Transitions,
+  settings: config_lib.LearnerConfig,
+  recursion: returns.Recursion,
+  *values_and_traces: arrays.Array,
+) -> arrays.Array:
+  """Returns y = h(G) from the last arguments of `returns_on_host`."""
+  inputs = (
+    transitions.reward,
+    settings.discount * transitions.discount,
+    *values_and_traces,
+  )
+  g = recursion(*(returns.real(x, transitions.valid) for x in inputs))
+  return value_rescaling.rescale(g, settings.value_rescaling_epsilon)
 
 
 def _epsilon_greedy(q_values: arrays.Array, epsilon: float) -> arrays.Array:

@@ -72,14 +72,8 @@ def transfer(
     Parameters with the structure and shapes of `fresh`.
 
   Raises:
-    ValueError: if a setting is unknown, or if shapes differ.
+    ValueError: if shapes differ.
   """
-  if init not in ('partial', 'full'):
-    raise ValueError(f"init={init!r} is unknown. Choose 'partial' or 'full'.")
-  if extra_init not in ('fresh', 'mean'):
-    raise ValueError(
-      f"extra_init={extra_init!r} is unknown. Choose 'fresh' or 'mean'."
-    )
   kept = {
     module: values
     for module, values in fresh.items()

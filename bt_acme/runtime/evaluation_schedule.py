@@ -17,6 +17,7 @@ import numpy as np
 
 from bt_acme import assembly, files
 from bt_acme.config import run as run_config
+from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.evaluation import logs
 from bt_acme.runtime import checkpoints, metrics
 
@@ -134,7 +135,7 @@ class Queue:
     statistics = values['statistics']
     if statistics is not None:
       assert self._agent.intrinsic is not None
-      statistics = self._agent.intrinsic.reward.statistics_class(
+      statistics = reward_lib.IntrinsicStatistics(
         **{name: np.float64(value) for name, value in statistics.items()}
       )
     return point, assembly.Learned(values['actor_steps'], variables, statistics)

@@ -15,6 +15,7 @@ from bt_acme import assembly, untrusted
 from bt_acme.acting import statistics_store
 from bt_acme.config import run as run_config
 from bt_acme.core import leaves
+from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.evaluation import logs
 from bt_acme.runtime import checkpoints, saved_nodes, serialization
 
@@ -94,10 +95,9 @@ def _learner_values(
   """Returns the JSON values of the learner."""
   store = statistics_store.make_store(agent)
   intrinsic = state['actor']['intrinsic']
-  if intrinsic is not None and agent.intrinsic is not None:
-    store.put(
-      0, agent.intrinsic.reward.statistics_class(*intrinsic['statistics'])
-    )
+  if intrinsic is not None:
+    statistics = reward_lib.IntrinsicStatistics(*intrinsic['statistics'])
+    store.put(0, statistics)
   return {
     'statistics': store.save(),
     'max_priority': state['learner']['largest_priority'],

@@ -102,7 +102,7 @@ def test_last_observations_are_rewarded_as_in_training(tmp_path, observation):
     )
     host.update(features)
     if observation == 'next' or not is_last[0]:
-      expected = reward.step(features, is_first)
+      expected = reward.take(features, is_first, np.array([False]))
 
 
 def test_zero_instead_of_the_intrinsic_reward(exported):

@@ -41,12 +41,11 @@ def make_learner(kind, num_devices):
       SHAPE,
       A,
     )
-    config = config_lib.IntrinsicConfig()
-    made = intrinsic_lib.make_networks(
-      config, observation_shape=SHAPE, frame_channels=1, num_actions=A
-    )
-    intrinsic = learner_core.Training(
-      made.init, made.sequence_loss, config.intrinsic_learning_rate
+    intrinsic = intrinsic_lib.make_networks(
+      config_lib.IntrinsicConfig(),
+      observation_shape=SHAPE,
+      frame_channels=1,
+      num_actions=A,
     )
   core = learner_core.make_learner_core(
     network,

@@ -60,26 +60,9 @@ class BehaviorCore(NamedTuple):
   features: Callable[[Any], Any] = lambda state: ()
 
 
-# The random key for future steps, and the last action.
-_ActionState = Tuple[jax.Array, jax.Array]
-
-
-def _init_action(key: types.PRNGKey) -> _ActionState:
-  return key, jnp.zeros([], jnp.int32)
-
-
 def uniform(num_actions: int) -> BehaviorCore:
   """Builds a behavior that proposes a new random action at every step."""
-
-  def step(
-    params: types.Params, inputs: BehaviorInput, state: _ActionState
-  ) -> Tuple[jax.Array, _ActionState]:
-    del params, inputs
-    key, action_key = jax.random.split(state[0])
-    action = jax.random.randint(action_key, [], 0, num_actions)
-    return action, (key, action)
-
-  return BehaviorCore(_init_action, step)
+  return _random_actions(num_actions, lambda inputs: True)
 
 
 def action_repeat(num_actions: int) -> BehaviorCore:
@@ -88,17 +71,29 @@ def action_repeat(num_actions: int) -> BehaviorCore:
   A new action is drawn when a flight or an episode starts. Source: Dabney et
   al. 2021 (arXiv:2006.01782).
   """
+  return _random_actions(
+    num_actions, lambda inputs: inputs.starts_flight | inputs.is_first
+  )
+
+
+def _random_actions(
+  num_actions: int, draws: Callable[[BehaviorInput], Any]
+) -> BehaviorCore:
+  """Builds a behavior that proposes its last action where it draws none.
+
+  The state is the random key for future steps, and the last action.
+  """
 
   def step(
-    params: types.Params, inputs: BehaviorInput, state: _ActionState
-  ) -> Tuple[jax.Array, _ActionState]:
+    params: types.Params, inputs: BehaviorInput, state: Any
+  ) -> Tuple[jax.Array, Any]:
     del params
     key, action_key = jax.random.split(state[0])
     drawn = jax.random.randint(action_key, [], 0, num_actions)
-    action = jnp.where(inputs.starts_flight | inputs.is_first, drawn, state[1])
+    action = jnp.where(draws(inputs), drawn, state[1])
     return action, (key, action)
 
-  return BehaviorCore(_init_action, step)
+  return BehaviorCore(lambda key: (key, jnp.zeros([], jnp.int32)), step)
 
 
 def external() -> BehaviorCore:

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from bt_acme import config as config_lib
-from bt_acme.core import r2d2_actor, types
+from bt_acme.core import arrays, types
 from bt_acme.core.behavior_transfer import (
   behavior_core,
   flight_laws,
@@ -111,57 +111,6 @@ class _Parts(NamedTuple):
     return self.use_flights and self.config.flight_probability == 'epsilon'
 
 
-def resolve(
-  choice: jax.Array,
-  proposals: jax.Array,
-  flight: flights.FlightStep,
-  *,
-  num_actions: int,
-  extra_behaviors: Sequence[int],
-) -> Resolution:
-  """Resolves the agent's choice to the action that the environment receives.
-
-  Args:
-    choice: int32 [], one of A + K with extra actions, else one of A.
-    proposals: int32 [K], the action proposed by each behavior.
-    flight: the role of the step in a flight.
-    num_actions: A, the number of actions.
-    extra_behaviors: the behavior of each extra action, which choices of A and
-      above select. The steps of its flights are labeled with the extra action,
-      because that choice would have had the same outcome. The flights of other
-      behaviors are labeled with their actions.
-
-  Returns:
-    The action, its label, and the component that selected the action.
-  """
-  delegates = choice >= num_actions
-  num_behaviors = proposals.shape[0]
-  chosen = jnp.asarray([*extra_behaviors, 0], jnp.int32)
-  behavior = jnp.where(
-    flight.in_flight,
-    flight.behavior,
-    chosen[jnp.maximum(choice - num_actions, 0)],
-  )
-  proposal = proposals[behavior]
-  action = jnp.where(flight.in_flight | delegates, proposal, choice)
-  # For each behavior, the number of its extra action, or -1.
-  extra = [
-    extra_behaviors.index(k) if k in extra_behaviors else -1
-    for k in range(num_behaviors)
-  ]
-  number = jnp.asarray(extra, jnp.int32)[flight.behavior]
-  flight_label = jnp.where(number >= 0, num_actions + number, proposal)
-  return Resolution(
-    action=action.astype(jnp.int32),
-    choice=jnp.where(flight.in_flight, flight_label, choice).astype(jnp.int32),
-    source=jnp.where(
-      flight.in_flight,
-      types.FLIGHT,
-      jnp.where(delegates, types.EXTRA, types.OWN),
-    ).astype(jnp.uint8),
-  )
-
-
 def wrap(
   actor_core: types.ActorCore,
   behaviors: Sequence[behavior_core.BehaviorCore],
@@ -203,13 +152,12 @@ def wrap(
       behaviors, or if the agent must hold its recurrent state but cannot.
   """
   _check(actor_core, behaviors, config)
-  roles = config.roles(len(behaviors)) if config.flights else ()
   parts = _Parts(
     agent=actor_core,
     behaviors=tuple(behaviors),
     config=config,
     num_actions=num_actions,
-    weights=flights.relative_weights(behavior_weights, len(behaviors), roles),
+    weights=flights.relative_weights(config, behavior_weights, len(behaviors)),
     extra_behaviors=config.extra_behaviors(len(behaviors)),
     law=flight_laws.for_config(config, learner or config_lib.LearnerConfig()),
     use_flights=config.flights and not evaluation,
@@ -239,19 +187,9 @@ def _check(
     )
 
 
-def _new_flight(
-  parts: _Parts, key: types.PRNGKey, law_state: Any
-) -> flights.FlightState:
-  return flights.new_episode(
-    key,
-    min_probability=parts.config.min_flight_probability,
-    max_probability=parts.config.max_flight_probability,
-  )._replace(law=law_state)
-
-
 def _init(parts: _Parts, key: types.PRNGKey, *settings: Any) -> BTActorState:
   key, agent_key, flight_key, behavior_key = jax.random.split(key, 4)
-  flight = _new_flight(parts, flight_key, parts.law.init())
+  flight = flights.new_episode(flight_key, parts.config, parts.law.init())
   if parts.by_epsilon:
     if len(settings) != 1:
       raise ValueError(
@@ -292,29 +230,16 @@ def _select_action(
   proposals, behaviors = _propose(
     parts, params.behaviors, inputs, flight_step, state.behaviors
   )
-  outcome = functools.partial(
-    resolve,
-    choice,
-    proposals,
-    num_actions=parts.num_actions,
-    extra_behaviors=parts.extra_behaviors,
-  )
-  resolution = outcome(flight_step)
+  resolution = _resolve(parts, choice, proposals, flight_step)
   if parts.use_flights and parts.law.ends is not None:
     ends = parts.law.ends(q_values, resolution.choice)
     flight_step, flight = flights.end(flight_step, flight, ends)
-    resolution = outcome(flight_step)
+    resolution = _resolve(parts, choice, proposals, flight_step)
   hold = parts.agent.hold
   if parts.config.flight_recurrent_state == 'hold' and hold is not None:
     agent = hold(agent, flight_step.in_flight)
   return resolution.action, BTActorState(
-    key=key,
-    agent=agent,
-    behaviors=behaviors,
-    flight=flight,
-    flight_step=flight_step,
-    proposals=proposals,
-    resolution=resolution,
+    key, agent, behaviors, flight, flight_step, proposals, resolution
   )
 
 
@@ -327,11 +252,11 @@ def _step_flight(
   flight_key: types.PRNGKey,
 ) -> Tuple[flights.FlightStep, flights.FlightState]:
   """Ends the flight if an episode starts, then advances by one step."""
-  fresh = _new_flight(parts, episode_key, flight.law)
+  fresh = flights.new_episode(episode_key, parts.config, flight.law)
   if parts.by_epsilon:  # Epsilon is the same for all episodes.
     fresh = fresh._replace(start_probability=flight.start_probability)
   is_first = inputs.agent.is_first
-  flight = r2d2_actor.where_first(is_first, fresh, flight)
+  flight = arrays.tree_where(is_first, fresh, flight)
   if not parts.use_flights:
     return flights.no_flight(flight), flight
   is_fixed = isinstance(inputs.flight_weights, tuple)
@@ -375,6 +300,52 @@ def _propose(
     proposals.append(proposal)
     new_states.append(new_state)
   return jnp.stack(proposals).astype(jnp.int32), tuple(new_states)
+
+
+def _resolve(
+  parts: _Parts,
+  choice: jax.Array,
+  proposals: jax.Array,
+  flight: flights.FlightStep,
+) -> Resolution:
+  """Resolves the agent's choice to the action that the environment receives.
+
+  The steps of a flight are labeled with the extra action of its behavior,
+  because that choice would have had the same outcome. The flights of behaviors
+  without an extra action are labeled with their actions.
+
+  Args:
+    parts: the parts of the core.
+    choice: int32 [], one of A + K with extra actions, else one of A.
+    proposals: int32 [K], the action proposed by each behavior.
+    flight: the role of the step in a flight.
+
+  Returns:
+    The action, its label, and the component that selected the action.
+  """
+  delegates = choice >= parts.num_actions
+  chosen = jnp.asarray([*parts.extra_behaviors, 0], jnp.int32)
+  behavior = jnp.where(
+    flight.in_flight,
+    flight.behavior,
+    chosen[jnp.maximum(choice - parts.num_actions, 0)],
+  )
+  proposal = proposals[behavior]
+  action = jnp.where(flight.in_flight | delegates, proposal, choice)
+  # For each behavior, the number of its extra action, or -1.
+  extra = [
+    parts.extra_behaviors.index(k) if k in parts.extra_behaviors else -1
+    for k in range(len(parts.behaviors))
+  ]
+  number = jnp.asarray(extra, jnp.int32)[flight.behavior]
+  flight_label = jnp.where(number >= 0, parts.num_actions + number, proposal)
+  source = jnp.where(delegates, types.EXTRA, types.OWN)
+  source = jnp.where(flight.in_flight, types.FLIGHT, source)
+  return Resolution(
+    action=action.astype(jnp.int32),
+    choice=jnp.where(flight.in_flight, flight_label, choice).astype(jnp.int32),
+    source=source.astype(jnp.uint8),
+  )
 
 
 def _get_extras(parts: _Parts, state: BTActorState) -> Dict[str, Any]:

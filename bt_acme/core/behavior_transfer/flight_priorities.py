@@ -5,15 +5,14 @@ scores prefers the behaviors that did best, and a floor keeps trying the others.
 The means are divided by the standard deviation of all scores, so that the same
 temperature fits rewards of any size, and a difference counts only if it is
 large compared with the luck of single episodes.
-
-All functions take and return either NumPy or JAX arrays.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from bt_acme.core import arrays
+Floats = npt.NDArray[np.float64]
 
 # The smallest standard deviation, relative to the largest score.
 _MIN_DEVIATION = 1e-5
@@ -27,12 +26,12 @@ class Scores(NamedTuple):
     counts: int32 [K], the number of episodes of each behavior so far.
   """
 
-  values: arrays.Array
-  counts: arrays.Array
+  values: Floats
+  counts: npt.NDArray[np.int32]
 
 
 def new_scores(num_behaviors: int, window: int) -> Scores:
-  """Returns NumPy scores without any episode.
+  """Returns scores without any episode.
 
   Args:
     num_behaviors: K.
@@ -43,29 +42,24 @@ def new_scores(num_behaviors: int, window: int) -> Scores:
   )
 
 
-def update(scores: Scores, behavior: Any, score: Any) -> Scores:
+def update(scores: Scores, behavior: int, score: float) -> Scores:
   """Adds an episode; it replaces the behavior's oldest one if W are stored.
 
   Args:
     scores: the scores so far.
-    behavior: int32 [], the behavior that flew in the episode, one of K.
-    score: float [], the score of the episode.
+    behavior: the behavior that flew in the episode, one of K.
+    score: the score of the episode.
 
   Returns:
     The new scores.
   """
-  xp = arrays.namespace(scores.values)
-  num_behaviors, window = scores.values.shape
-  is_behavior = xp.arange(num_behaviors) == behavior  # [K]
-  is_slot = xp.arange(window) == (scores.counts % window)[:, None]  # [K, W]
-  values = xp.where(is_behavior[:, None] & is_slot, score, scores.values)
-  counts = xp.where(is_behavior, scores.counts + 1, scores.counts)
-  return Scores(
-    values.astype(scores.values.dtype), counts.astype(scores.counts.dtype)
-  )
+  values, counts = scores.values.copy(), scores.counts.copy()
+  values[behavior, counts[behavior] % values.shape[1]] = score
+  counts[behavior] += 1
+  return Scores(values, counts)
 
 
-def normalized_scores(scores: Scores) -> arrays.Array:
+def normalized_scores(scores: Scores) -> Floats:
   """Returns an optimistic mean score of each behavior, in standard deviations.
 
     u_k = m_k / σ + 1 / sqrt(n_k)
@@ -82,34 +76,30 @@ def normalized_scores(scores: Scores) -> arrays.Array:
     float [K]; all 0 if the stored scores are equal. For a behavior without
     episodes, m_k is the largest mean of the others and n_k is 1.
   """
-  xp = arrays.namespace(scores.values)
-  dtype, window = scores.values.dtype, scores.values.shape[1]
-  is_stored = (xp.arange(window) < scores.counts[:, None]).astype(dtype)
+  is_stored = np.arange(scores.values.shape[1]) < scores.counts[:, None]
   # Squares of huge scores would overflow.
-  largest = xp.max(xp.abs(scores.values))
-  values = scores.values / xp.where(largest > 0, largest, 1)  # In [-1, 1].
-  num = xp.maximum(xp.sum(is_stored, axis=1), 1)  # [K]
-  means = xp.sum(values, axis=1) / num
+  largest = np.max(np.abs(scores.values))
+  values = scores.values / (largest or 1)  # In [-1, 1].
+  num = np.maximum(np.sum(is_stored, axis=1), 1)  # [K]
+  total = np.maximum(np.sum(is_stored), 1)
+  center = np.sum(values) / total
+  variance = np.sum(is_stored * (values - center) ** 2) / total
+  if variance <= _MIN_DEVIATION**2:  # Smaller deviations are rounding errors.
+    return np.zeros(len(num))
+  means = np.sum(values, axis=1) / num
   is_known = scores.counts > 0
-  best = xp.max(xp.where(is_known, means, -xp.inf))
-  means = xp.where(is_known, means, best)
-  total = xp.maximum(xp.sum(is_stored), 1)
-  center = xp.sum(values) / total
-  variance = xp.sum(is_stored * (values - center) ** 2) / total
-  # Smaller deviations are rounding errors.
-  varies = variance > _MIN_DEVIATION**2
-  deviation = xp.sqrt(xp.where(varies, variance, 1))
-  normalized = means / deviation + 1 / xp.sqrt(num)
-  return xp.where(varies, normalized, 0).astype(dtype)
+  means = np.where(is_known, means, np.max(means[is_known]))
+  normalized: Floats = means / np.sqrt(variance) + 1 / np.sqrt(num)
+  return normalized
 
 
 def probabilities(
   scores: Scores,
-  weights: arrays.Array,
+  weights: Floats,
   *,
   temperature: float,
   floor: float,
-) -> arrays.Array:
+) -> Floats:
   """Returns the probability that each behavior is drawn for a flight.
 
     p_k = φ w_k / Σ_j w_j + (1 - φ) w_k e^(u_k / τ) / Σ_j w_j e^(u_j / τ)
@@ -126,12 +116,11 @@ def probabilities(
   Returns:
     float [K], which sum to 1.
   """
-  xp = arrays.namespace(scores.values)
   can_fly = weights > 0
   normalized = normalized_scores(scores)
-  best = xp.max(xp.where(can_fly, normalized, -xp.inf))
+  best = np.max(np.where(can_fly, normalized, -np.inf))
   # At most 0, so that no temperature overflows.
-  below = xp.where(can_fly, normalized - best, 0)
-  odds = weights * xp.exp(below / temperature)
-  learned = odds / xp.sum(odds)
-  return floor * weights / xp.sum(weights) + (1 - floor) * learned
+  below = np.where(can_fly, normalized - best, 0)
+  odds = weights * np.exp(below / temperature)
+  learned: Floats = odds / np.sum(odds)
+  return floor * weights / np.sum(weights) + (1 - floor) * learned

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bt_acme import config as config_lib
 from bt_acme.core import types
 
 
@@ -55,20 +56,20 @@ class FlightLaw(NamedTuple):
   """Pure functions that decide when a flight starts and ends.
 
   Attributes:
-    init: () -> the state of the law, before the first step.
     start: (flight state, `FlightInput`, start key, length key) -> (bool [],
       int32 [], law state): whether a flight starts if none is in progress, its
       maximum length, and the next state of the law.
+    init: () -> the state of the law, before the first step; () by default.
     ends: (q_values, choice) -> bool []: whether a flight ends before a step
       whose proposed action has the label `choice`. None for laws that draw the
       length when the flight starts.
   """
 
-  init: Callable[[], Any]
   start: Callable[
     [FlightState, FlightInput, types.PRNGKey, types.PRNGKey],
     Tuple[jax.Array, jax.Array, Any],
   ]
+  init: Callable[[], Any] = tuple
   ends: Optional[Callable[[jax.Array, jax.Array], jax.Array]] = None
 
 
@@ -89,15 +90,16 @@ class FlightStep(NamedTuple):
 
 
 def relative_weights(
-  weights: Sequence[float], num_behaviors: int, roles: Sequence[str] = ()
+  config: config_lib.TransferConfig,
+  weights: Sequence[float],
+  num_behaviors: int,
 ) -> Tuple[float, ...]:
   """Divides the weights for drawing the behavior of a flight by their maximum.
 
   Args:
+    config: the settings of flights. A behavior that can only be chosen gets 0.
     weights: one weight for each behavior; uniform if empty.
     num_behaviors: K, the number of behaviors.
-    roles: the role of each behavior; one that can only be chosen gets 0. Empty
-      if all behaviors fly.
 
   Returns:
     K weights in [0, 1].
@@ -116,16 +118,16 @@ def relative_weights(
       f'behavior_weights={weights} is invalid. Pass one weight of at least 0 '
       f'for each of the {num_behaviors} behaviors, not all 0.'
     )
-  if roles:
+  if config.flights:
     flying = tuple(
       0.0 if role == 'choose' else weight
-      for weight, role in zip(weights, roles, strict=True)
+      for weight, role in zip(weights, config.roles(num_behaviors), strict=True)
     )
     if sum(flying) == 0:
       raise ValueError(
-        f'behavior_roles={",".join(roles)!r} and behavior_weights={weights} '
-        'leave no behavior for flights. Use flights=False, or let a behavior '
-        'fly.'
+        f'behavior_roles={config.behavior_roles!r} and '
+        f'behavior_weights={weights} leave no behavior for flights. Use '
+        'flights=False, or let a behavior fly.'
       )
     weights = flying
   # Weights may exceed the range of float32, so Python floats are divided.
@@ -133,18 +135,27 @@ def relative_weights(
 
 
 def new_episode(
-  key: types.PRNGKey, *, min_probability: float, max_probability: float
+  key: types.PRNGKey, config: config_lib.TransferConfig, law: Any = ()
 ) -> FlightState:
-  """Draws epsilon_levy ~ LogUniform[min, max] for a new episode."""
+  """Draws epsilon_levy ~ LogUniform[min, max] for a new episode.
+
+  Args:
+    key: the random key for drawing.
+    config: the settings `min_flight_probability` and `max_flight_probability`.
+    law: the state of the law.
+
+  Returns:
+    The state before the first step of the episode.
+  """
   log_probability = jax.random.uniform(
     key,
     [],
     jnp.float32,
-    float(np.log(min_probability)),
-    float(np.log(max_probability)),
+    float(np.log(config.min_flight_probability)),
+    float(np.log(config.max_flight_probability)),
   )
   zero = jnp.zeros([], jnp.int32)
-  return FlightState(zero, zero, jnp.exp(log_probability))
+  return FlightState(zero, zero, jnp.exp(log_probability), law)
 
 
 def no_flight(state: FlightState) -> FlightStep:

@@ -35,14 +35,12 @@ def weighted_loss(
     learner_steps: int32 [], the number of earlier learner steps.
     config: the settings of kickstarting.
   """
+  steps = jnp.asarray(learner_steps, jnp.float32)
+  left = jnp.maximum(1 - steps / config.kickstarting_steps, 0.0)
   loss = cross_entropy(
     q_values, proposal, temperature=config.kickstarting_temperature
   )
-  return loss * weight(
-    learner_steps,
-    initial=config.kickstarting,
-    num_steps=config.kickstarting_steps,
-  )
+  return loss * (config.kickstarting * left)
 
 
 def cross_entropy(
@@ -63,11 +61,3 @@ def cross_entropy(
   log_policy = jax.nn.log_softmax((q_values - best) / temperature)
   taken = jnp.take_along_axis(log_policy, proposal[..., None], axis=-1)
   return -jnp.squeeze(taken, -1)
-
-
-def weight(
-  learner_steps: jax.Array, *, initial: float, num_steps: int
-) -> jax.Array:
-  """Returns λ, which falls linearly from `initial` to 0 in `num_steps`."""
-  left = 1 - jnp.asarray(learner_steps, jnp.float32) / num_steps
-  return initial * jnp.maximum(left, 0.0)

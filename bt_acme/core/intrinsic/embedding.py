@@ -21,14 +21,6 @@ from bt_acme.core.intrinsic import features
 _MAX_UNROLLED = 32
 
 
-def _l2_penalty(params: types.Params) -> jax.Array:
-  """Sums the squares of all weights, excluding biases; float32 []."""
-  total = jnp.zeros([], jnp.float32)
-  for module in params.values():
-    total += jnp.sum(module['w'] ** 2)
-  return total
-
-
 def make_feature_network(
   config: config_lib.IntrinsicConfig,
   *,
@@ -110,13 +102,18 @@ def _loss(
   )[..., 0]
   loss = arrays.masked_mean(-log_probabilities, mask)
   right = (jnp.argmax(logits, axis=-1) == action).astype(jnp.float32)
-  penalty = _l2_penalty(params['embedding']) + _l2_penalty(
-    params['inverse_dynamics']
-  )
+  penalty = _l2_penalty(params['embedding'])
+  penalty += _l2_penalty(params['inverse_dynamics'])
   return loss + config.inverse_dynamics_l2 * penalty, {
     'inverse_dynamics_loss': loss,
     'inverse_dynamics_accuracy': arrays.masked_mean(right, mask),
   }
+
+
+def _l2_penalty(params: types.Params) -> jax.Array:
+  """Sums the squares of all weights, excluding biases; float32 []."""
+  squares = (jnp.sum(module['w'] ** 2) for module in params.values())
+  return sum(squares, start=jnp.zeros([], jnp.float32))
 
 
 def _batch_one_by_one(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bt_acme import config as config_lib
 from bt_acme.core import arrays
-from bt_acme.core.intrinsic import running_statistics
+from bt_acme.core.intrinsic import reward as reward_lib
 
 _MIN_DISTANCE = 1e-8
 _INITIAL_SLOTS = 256
@@ -29,51 +29,27 @@ _CHUNK = 128  # Rows per group on a device.
 Floats = npt.NDArray[np.float32]
 
 
-def nearest_squared_distances_numpy(
-  table: Floats, largest_squared_norm: float, query: Floats, k: int
-) -> Floats:
-  """Finds the exact squared distances to the k nearest neighbors.
+class Neighbors(NamedTuple):
+  """The nearest neighbors of an embedding in the memory of its episode.
 
-  The rows m are ranked by ||m||^2 - 2 m·q, which one matrix-vector product with
-  the table computes up to rounding. The k-th smallest rank is at most the k-th
-  smallest of the minima of disjoint groups. Exact distances are computed for
-  every row whose rank is within this bound plus rounding, so no neighbor is
-  missed. If there are many such rows (because rows repeat, or because a common
-  offset hides their differences), all distances are computed in place instead,
-  which is faster than gathering these rows.
+  Attributes:
+    squared_distances: float [..., k]; entries from `count` on are undefined.
+    count: int [...], the number of existing neighbors, at most k; 0 if the
+      reward does not use the memory.
+  """
+
+  squared_distances: arrays.Array
+  count: arrays.Array
+
+
+def _squared_distances(table: Floats, query: Floats) -> Floats:
+  """Computes the squared distances to all rows, float32 [M'], in place.
 
   Args:
     table: float32 [M', D + 1], embeddings m followed by ||m||^2; fastest in
       Fortran order.
-    largest_squared_norm: an upper bound on the squared norm of all rows.
-    query: float32 [D], the embedding to find neighbors of.
-    k: the number of neighbors.
-
-  Returns:
-    float32 [min(k, M')], the smallest first.
+    query: float32 [D].
   """
-  groups = len(table) // _GROUP
-  if groups >= k:
-    ranks = table @ np.append(-2 * query, np.float32(1))
-    minima = ranks[: groups * _GROUP].reshape(_GROUP, groups).min(axis=0)
-    bound = float(np.partition(minima, k - 1)[k - 1])
-    scale = max(largest_squared_norm, float(query @ query))
-    # The error of a rank is at most the error of the norm (a sum of D products)
-    # plus that of a sum of D + 1 terms with a total magnitude of 3 * scale.
-    rounding = 4 * (len(query) + 3) * _ROUNDING_UNIT * scale
-    close = np.flatnonzero(ranks <= bound + 2 * rounding)
-    if len(close) > max(_GATHERED, len(table) // 8):
-      all_distances = _squared_distances_numpy(table, query)
-      return np.sort(np.partition(all_distances, k - 1)[:k])
-    table = table[close]
-  differences = table[:, :-1] - query
-  distances: Floats = np.einsum('md,md->m', differences, differences)
-  distances.sort()
-  return distances[:k]
-
-
-def _squared_distances_numpy(table: Floats, query: Floats) -> Floats:
-  """Computes the squared distances to all rows, float32 [M'], in place."""
   distances: Floats = np.zeros(len(table), np.float32)
   difference = np.empty_like(distances)
   for column, value in zip(table.T[:-1], query, strict=True):
@@ -83,7 +59,10 @@ def _squared_distances_numpy(table: Floats, query: Floats) -> Floats:
 
 
 class HostMemory:
-  """One environment's episodic memory in NumPy, which grows as needed."""
+  """One environment's episodic memory in NumPy, which grows as needed.
+
+  The rows of its table are the embeddings, followed by their squared norms.
+  """
 
   def __init__(self, capacity: int, embedding_size: int):
     """Initializes an empty memory.
@@ -107,7 +86,15 @@ class HostMemory:
     self._largest_squared_norm = 0.0
 
   def nearest(self, query: Floats, k: int) -> Floats:
-    """Finds the squared distances to the nearest neighbors.
+    """Finds the exact squared distances to the k nearest neighbors.
+
+    The rows m are ranked by ||m||^2 - 2 m·q, which one matrix-vector product
+    with the table computes up to rounding. The k-th smallest rank is at most
+    the k-th smallest of the minima of disjoint groups. Exact distances are
+    computed for every row whose rank is within this bound plus rounding, so no
+    neighbor is missed. If there are many such rows (because rows repeat, or
+    because a common offset hides their differences), all distances are computed
+    in place instead, which is faster than gathering these rows.
 
     Args:
       query: float32 [D], the embedding to find neighbors of.
@@ -117,10 +104,26 @@ class HostMemory:
       float32 [k], the smallest first; fewer if the memory contains fewer
       embeddings.
     """
-    size = len(self)
-    return nearest_squared_distances_numpy(
-      self._table[:size], self._largest_squared_norm, query, k
-    )
+    table = self._table[: len(self)]
+    groups = len(table) // _GROUP
+    if groups >= k:
+      ranks = table @ np.append(-2 * query, np.float32(1))
+      minima = ranks[: groups * _GROUP].reshape(_GROUP, groups).min(axis=0)
+      bound = float(np.partition(minima, k - 1)[k - 1])
+      scale = max(self._largest_squared_norm, float(query @ query))
+      # The error of a rank is at most the error of the norm (a sum of D
+      # products) plus that of a sum of D + 1 terms with a total magnitude of
+      # 3 * scale.
+      rounding = 4 * (len(query) + 3) * _ROUNDING_UNIT * scale
+      close = np.flatnonzero(ranks <= bound + 2 * rounding)
+      if len(close) > max(_GATHERED, len(table) // 8):
+        all_distances = _squared_distances(table, query)
+        return np.sort(np.partition(all_distances, k - 1)[:k])
+      table = table[close]
+    differences = table[:, :-1] - query
+    distances: Floats = np.einsum('md,md->m', differences, differences)
+    distances.sort()
+    return distances[:k]
 
   def insert(self, embedding: Floats) -> None:
     """Adds an embedding, float32 [D]."""
@@ -166,11 +169,6 @@ class Memory(NamedTuple):
   embeddings: jax.Array
   inserted: jax.Array
 
-  @property
-  def size(self) -> jax.Array:
-    """The number of stored embeddings, int32 []."""
-    return jnp.minimum(self.inserted, self.embeddings.shape[0])
-
 
 def init(capacity: int, embedding_size: int) -> Memory:
   """Creates an empty memory for M embeddings, float32 [D] each."""
@@ -180,13 +178,7 @@ def init(capacity: int, embedding_size: int) -> Memory:
   )
 
 
-def insert(memory: Memory, embedding: jax.Array) -> Memory:
-  """Adds an embedding, float32 [D]."""
-  slot = memory.inserted % memory.embeddings.shape[0]
-  return Memory(memory.embeddings.at[slot].set(embedding), memory.inserted + 1)
-
-
-def insert_rows(
+def insert(
   memories: Memory, rows: jax.Array, inserted: jax.Array, embedding: jax.Array
 ) -> Memory:
   """Adds one embedding to each of N out of many memories.
@@ -208,10 +200,8 @@ def insert_rows(
   )
 
 
-def nearest_squared_distances(
-  memory: jax.Array, size: jax.Array, query: jax.Array, k: int
-) -> jax.Array:
-  """Finds the exact squared distances to the k nearest neighbors.
+def nearest(memory: Memory, query: jax.Array, *, k: int) -> Neighbors:
+  """Finds the k nearest neighbors of an embedding, with exact distances.
 
   Sorting the whole memory is slow on a device. The function therefore computes
   the minimum of each chunk and sorts only the k chunks with the smallest
@@ -220,36 +210,34 @@ def nearest_squared_distances(
   way.
 
   Args:
-    memory: float32 [M, D], the rows of a memory.
-    size: int32 [], the number of rows in use; these come first.
+    memory: the memory of one environment.
     query: float32 [D], the embedding to find neighbors of.
     k: the number of neighbors.
 
   Returns:
-    float32 [k], the smallest first; infinite where there are fewer neighbors.
+    The neighbors, the nearest first; distances are infinite where there are
+    fewer neighbors.
   """
-  distances = jnp.sum((memory - query) ** 2, axis=-1)  # [M]
-  distances = jnp.where(jnp.arange(len(memory)) < size, distances, jnp.inf)
-  slots = max(len(memory), k)
-  chunks = -(-slots // _CHUNK)
+  slots = len(memory.embeddings)
+  size = jnp.minimum(memory.inserted, slots)
+  distances = jnp.sum((memory.embeddings - query) ** 2, axis=-1)  # [M]
+  distances = jnp.where(jnp.arange(slots) < size, distances, jnp.inf)
+  chunks = -(-max(slots, k) // _CHUNK)
   distances = jnp.pad(
-    distances,
-    (0, chunks * _CHUNK - len(memory)),
-    constant_values=jnp.inf,
+    distances, (0, chunks * _CHUNK - slots), constant_values=jnp.inf
   ).reshape(chunks, _CHUNK)
   if chunks > k:
     _, best = jax.lax.top_k(-jnp.min(distances, axis=1), k)
     distances = distances[best]
-  nearest, _ = jax.lax.top_k(-distances.reshape(-1), k)
-  return -nearest
+  negative, _ = jax.lax.top_k(-distances.reshape(-1), k)
+  return Neighbors(-negative, jnp.minimum(size, k))
 
 
 def episodic_novelty(
-  squared_distances: arrays.Array,
-  num_neighbors: arrays.Array,
-  mean_distance: running_statistics.RunningMean,
+  neighbors: Neighbors,
+  statistics: reward_lib.IntrinsicStatistics,
   config: config_lib.IntrinsicConfig,
-) -> Tuple[arrays.Array, running_statistics.RunningMean]:
+) -> Tuple[arrays.Array, reward_lib.IntrinsicStatistics]:
   """Computes r = 1 / s, where s is the similarity to the nearest neighbors.
 
     d_i = max(d(x, x_i)^2 / d_m^2 - xi, 0)
@@ -263,29 +251,29 @@ def episodic_novelty(
   `min_neighbors`.
 
   Args:
-    squared_distances: float [..., k]; entries from `num_neighbors` on are
-      ignored.
-    num_neighbors: int [...], the number of existing neighbors, at most k.
-    mean_distance: d_m^2 before these distances, float [...].
+    neighbors: the nearest neighbors [...].
+    statistics: d_m^2 before these distances, float [...].
     config: the settings: eps is `kernel_epsilon`, xi `cluster_distance`, c
       `pseudo_count`, s_m `max_similarity`. `distance_decay` is the step size of
       d_m^2; 0 means the mean of all distances so far.
 
   Returns:
-    The novelty, float [...], and d_m^2 after these distances.
+    The novelty, float [...], and the statistics with d_m^2 after these
+    distances.
   """
+  squared_distances, num_neighbors = neighbors
   xp = arrays.namespace(squared_distances)
   index = xp.arange(squared_distances.shape[-1])
   real = index < num_neighbors[..., None]  # [..., k]
   squared_distances = xp.where(real, squared_distances, 0.0)
-  count = num_neighbors.astype(mean_distance.mean.dtype)
-  mean_distance = running_statistics.update_mean(
-    mean_distance,
+  count = num_neighbors.astype(statistics.distance_mean.dtype)
+  statistics = reward_lib.add_distances(
+    statistics,
     xp.sum(squared_distances, axis=-1) / xp.maximum(count, 1),
     count,
     decay=config.distance_decay,
   )
-  scale = xp.maximum(mean_distance.mean, _MIN_DISTANCE)[..., None]
+  scale = xp.maximum(statistics.distance_mean, _MIN_DISTANCE)[..., None]
   distances = xp.maximum(squared_distances / scale - config.cluster_distance, 0)
   kernel = config.kernel_epsilon / (distances + config.kernel_epsilon)
   similarity = xp.sqrt(xp.sum(xp.where(real, kernel, 0.0), axis=-1))
@@ -293,6 +281,5 @@ def episodic_novelty(
   known = (num_neighbors >= config.min_neighbors) & (
     similarity <= config.max_similarity
   )
-  return xp.where(
-    known, 1 / xp.where(known, similarity, 1.0), 0.0
-  ), mean_distance
+  novelty = xp.where(known, 1 / xp.where(known, similarity, 1.0), 0.0)
+  return novelty, statistics

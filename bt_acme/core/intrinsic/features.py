@@ -34,8 +34,8 @@ class FeatureNetwork(NamedTuple):
   Attributes:
     init: keys [2] -> params, a dict of named parts.
     apply: (params, observation uint8 [H, W, C * S]) -> the feature, float32.
-    loss: (params, the results of `windows.choose`) -> (loss float32 [],
-      metrics).
+    loss: (params, the results of `training_windows.choose`) -> (loss float32
+      [], metrics).
   """
 
   init: Callable[[types.PRNGKey], types.Params]

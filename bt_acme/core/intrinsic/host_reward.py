@@ -1,11 +1,11 @@
 """Intrinsic rewards on the host, with the episodic memories of N environments.
 
-`device` is the JAX counterpart. On the host, the cost of an episodic memory
-grows with the number of stored embeddings, and the rewards can be computed
-while a device or an emulator is busy.
+`device_reward` is the JAX counterpart. On the host, the cost of an episodic
+memory grows with the number of stored embeddings, and the rewards can be
+computed while a device or an emulator is busy.
 """
 
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import reward as reward_lib
 
 Bools = npt.NDArray[np.bool_]
-Rewards = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.float32]
 
 
 class HostReward:
@@ -34,7 +34,7 @@ class HostReward:
     self,
     config: config_lib.IntrinsicConfig,
     num_environments: int,
-    statistics: Optional[Any] = None,
+    statistics: Sequence[Any] = reward_lib.NO_STATISTICS,
   ):
     """Initializes the rewards with empty memories.
 
@@ -42,33 +42,25 @@ class HostReward:
       config: the reward and its settings.
       num_environments: N, the number of environments.
       statistics: the running statistics to resume from, in the format of
-        `restore_statistics`; None to start from zeros.
+        `restore_statistics`.
     """
     self._config = config
-    self._reward = rewards.for_config(config)
     self._num = num_environments
     self.alpha: Optional[npt.NDArray[Any]] = None
-    self.memories: List[episodic_memory.HostMemory] = []
-    if self._reward.uses_memory:
-      self.memories = [
-        episodic_memory.HostMemory(
-          config.memory_capacity, config.embedding_size
-        )
-        for _ in range(num_environments)
-      ]
-    fields = self._reward.statistics_class._fields
-    self._statistics = self._reward.statistics_class(
-      *np.zeros([len(fields), num_environments])
-    )
-    if statistics is not None:
-      self.restore_statistics(statistics)
+    uses_memory = rewards.for_config(config).uses_memory
+    self.memories = [
+      episodic_memory.HostMemory(config.memory_capacity, config.embedding_size)
+      for _ in range(num_environments if uses_memory else 0)
+    ]
+    self._statistics = reward_lib.NO_STATISTICS
+    self.restore_statistics(statistics)
 
   def take(
     self,
     features: Union[features_lib.Features, reward_lib.Rewarded],
     is_first: Bools,
     is_last: Bools,
-  ) -> Rewards:
+  ) -> Floats:
     """Returns the rewards of one observation of each environment.
 
     Args:
@@ -78,53 +70,26 @@ class HostReward:
       is_last: bool [N], whether an episode ends with the observation.
 
     Returns:
-      float32 [N]; 0 for an observation that is not rewarded.
+      float32 [N]. An observation that is not rewarded (`reward.is_rewarded`)
+      gets 0 and does not affect later rewards.
     """
     if isinstance(features, reward_lib.Rewarded):
       self.alpha = features.alpha
-      self._statistics = self._reward.statistics_class(
-        *(np.asarray(field, np.float64) for field in features.statistics)
-      )
+      self.restore_statistics(features.statistics)
       return np.asarray(features.reward)
-    return self.step(
-      features_lib.Features(*map(np.asarray, features)),
-      is_first,
-      reward_lib.is_rewarded(self._config, is_last),
-    )
-
-  def step(
-    self,
-    features: features_lib.Features,
-    is_first: Bools,
-    active: Optional[Bools] = None,
-  ) -> Rewards:
-    """Computes rewards on the host and updates memories and statistics.
-
-    Args:
-      features: the features of the observations, NumPy arrays [N, ...].
-      is_first: bool [N], whether an episode starts with the observation.
-      active: bool [N]; the other environments get 0, and their observations do
-        not affect later rewards. By default, all environments are active.
-
-    Returns:
-      float32 [N].
-    """
-    if active is None:
-      active = np.ones(self._num, bool)
-    before = self._statistics
-    rewarded = reward_lib.evaluate(
-      self._reward,
+    active = reward_lib.is_rewarded(self._config, is_last)
+    rewarded = rewards.evaluate(
       self._config,
-      features_lib.Features(*(x.astype(np.float64) for x in features)),
-      self._remember(features.embedding, is_first, active),
-      before,
+      features_lib.Features(*(np.asarray(x, np.float64) for x in features)),
+      self._remember(np.asarray(features.embedding), is_first, active),
+      self._statistics,
       is_first,
     )
-    self._statistics = self._reward.statistics_class(
+    self._statistics = reward_lib.IntrinsicStatistics(
       *(
-        np.where(active, after_field, before_field)
-        for after_field, before_field in zip(
-          rewarded.statistics, before, strict=True
+        np.where(active, after, before)
+        for after, before in zip(
+          rewarded.statistics, self._statistics, strict=True
         )
       )
     )
@@ -132,8 +97,8 @@ class HostReward:
     return np.where(active, rewarded.reward, 0.0).astype(np.float32)
 
   def _remember(
-    self, embeddings: Rewards, is_first: Bools, active: Bools
-  ) -> reward_lib.Neighbors:
+    self, embeddings: Floats, is_first: Bools, active: Bools
+  ) -> episodic_memory.Neighbors:
     """Finds the neighbors of each embedding, then inserts it into its memory.
 
     Args:
@@ -155,16 +120,16 @@ class HostReward:
         squared_distances[i, : len(nearest)] = nearest
         count[i] = len(nearest)
         memory.insert(embeddings[i])
-    return reward_lib.Neighbors(squared_distances, count)
+    return episodic_memory.Neighbors(squared_distances, count)
 
-  def statistics(self) -> Any:
-    """Returns copies of the statistics, float64 [N] each."""
-    return self._reward.statistics_class(*(x.copy() for x in self._statistics))
+  def statistics(self) -> reward_lib.IntrinsicStatistics:
+    """Returns the statistics, float64 [N] each, which are never changed."""
+    return self._statistics
 
   def state(self) -> Dict[str, Any]:
     """Returns the statistics, the modulator and the memories."""
     return {
-      'statistics': list(self.statistics()),
+      'statistics': list(self._statistics),
       'alpha': self.alpha,
       'memories': [memory.state() for memory in self.memories],
     }
@@ -176,7 +141,7 @@ class HostReward:
     for memory, own in zip(self.memories, state['memories'], strict=True):
       memory.restore(own)
 
-  def restore_statistics(self, statistics: Any) -> None:
+  def restore_statistics(self, statistics: Sequence[Any]) -> None:
     """Replaces the statistics; the memories stay unchanged.
 
     Args:
@@ -186,14 +151,13 @@ class HostReward:
     Raises:
       ValueError: if the statistics are for another number of environments.
     """
-    fields = [np.asarray(x, np.float64) for x in statistics]
-    for field in fields:
-      if field.shape not in ((), (self._num,)):
+    for field in statistics:
+      if np.shape(field) not in ((), (self._num,)):
         raise ValueError(
           f'The actor has envs_per_actor={self._num}, but the saved statistics '
-          f'have envs_per_actor={field.size}. Resume with the same value, or '
-          'start in a new workdir.'
+          f'have envs_per_actor={np.size(field)}. Resume with the same value, '
+          'or start in a new workdir.'
         )
-    self._statistics = self._reward.statistics_class(
-      *(np.broadcast_to(x, self._num).copy() for x in fields)
+    self._statistics = reward_lib.IntrinsicStatistics(
+      *(np.full(self._num, x, np.float64) for x in statistics)
     )

@@ -19,16 +19,13 @@ from bt_acme.core.intrinsic import (
   training_windows,
 )
 from bt_acme.core.intrinsic import embedding as embedding_lib
-from bt_acme.core.intrinsic import reward as reward_lib
 
 
 class IntrinsicNetworks(NamedTuple):
-  """An intrinsic reward and its networks, as pure functions.
+  """The networks of an intrinsic reward, as pure functions.
 
   Attributes:
-    config: the settings of the reward.
-    reward: the definition of the reward: its networks, memory, statistics and
-      formula.
+    config: the reward and its settings.
     init: key -> params, a dict of parts.
     embed: (the part `embedding`, observation uint8 [H, W, C * S]) -> float32
       [D].
@@ -36,12 +33,11 @@ class IntrinsicNetworks(NamedTuple):
       float32 [], the prediction error of random network distillation.
     sequence_loss: (params, observations uint8 [T + 1, B, H, W, C * S], action
       int32 [T, B], valid float32 [T, B], key) -> (loss float32 [], metrics), on
-      a selection of valid transitions of each sequence (`windows`).
+      a selection of valid transitions of each sequence (`training_windows`).
     embedding_size: D; 0 if the reward needs no embedding.
   """
 
   config: config_lib.IntrinsicConfig
-  reward: reward_lib.Reward
   init: Callable[[types.PRNGKey], types.Params]
   embed: Callable[[types.Params, jax.Array], jax.Array]
   error: Callable[[types.Params, jax.Array], jax.Array]
@@ -71,16 +67,16 @@ def make_networks(
     The networks' functions.
   """
   kind = networks_lib.torso_kind(torso, observation_shape)
-  reward = rewards.for_config(config)
+  needed = rewards.for_config(config).networks
   embedding, rnd = features.absent(0), features.absent()
-  if 'embedding' in reward.networks:
+  if 'embedding' in needed:
     embedding = embedding_lib.make_feature_network(
       config,
       torso=kind,
       observation_shape=observation_shape,
       num_actions=num_actions,
     )
-  if 'rnd' in reward.networks:
+  if 'rnd' in needed:
     rnd = distillation.make_feature_network(
       config,
       torso=kind,
@@ -106,12 +102,9 @@ def make_networks(
 
   return IntrinsicNetworks(
     config=config,
-    reward=reward,
     init=init,
     embed=embedding.apply,
     error=rnd.apply,
     sequence_loss=sequence_loss,
-    embedding_size=config.embedding_size
-    if 'embedding' in reward.networks
-    else 0,
+    embedding_size=config.embedding_size if 'embedding' in needed else 0,
   )

@@ -10,7 +10,7 @@ from typing import Any, Dict, NamedTuple, Tuple
 import jax
 import jax.numpy as jnp
 
-from bt_acme.core import r2d2_actor, types
+from bt_acme.core import arrays, types
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import networks as intrinsic_lib
@@ -152,6 +152,6 @@ def where_first(is_first: jax.Array, fresh: Any, current: Any) -> Any:
   Returns:
     Parameters with a leading axis [N].
   """
-  return jax.vmap(r2d2_actor.where_first, in_axes=(0, None, 0))(
+  return jax.vmap(arrays.tree_where, in_axes=(0, None, 0))(
     is_first, fresh, current
   )

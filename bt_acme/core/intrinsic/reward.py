@@ -1,40 +1,36 @@
-"""The interface of an intrinsic reward.
+"""The result of an intrinsic reward and the running statistics that scale it.
 
-A reward defines which networks it needs, whether it uses the episodic memory,
-and a formula that works on both NumPy and JAX arrays. `host` and `device`
-support any reward: they store the memories and statistics of many environments.
-Each reward has a file in `rewards` and is registered there by name.
+`rewards` has the formulas, and `host_reward` and `device_reward` compute them
+for many environments, in NumPy and in JAX. The formulas of the statistics
+support both types of arrays; the host uses float64.
 
 The statistics of an environment persist across episodes, unless the
 configuration resets them. Every environment has its own statistics, so that its
 rewards do not depend on which other environments share its process.
+
+Means and variances are stored instead of sums. A float32 sum eventually grows
+so large that adding a value no longer changes it; divided by a growing count,
+it would drift to zero. A running mean merely stops changing.
 """
 
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
+
+import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.core import arrays
-from bt_acme.core.intrinsic import features as features_lib
-from bt_acme.core.intrinsic import running_statistics
 
-
-class Neighbors(NamedTuple):
-  """The nearest neighbors of an embedding in the memory of its episode.
-
-  Attributes:
-    squared_distances: float [..., k]; entries from `count` on are undefined.
-    count: int [...], the number of existing neighbors, at most k; 0 if the
-      reward does not use the memory.
-  """
-
-  squared_distances: arrays.Array
-  count: arrays.Array
+# Errors are treated as constant if their standard deviation divided by their
+# mean is at most this ratio.
+_MIN_SPREAD = 1e-3
+_MIN_VARIANCE = 1e-8
 
 
 class IntrinsicStatistics(NamedTuple):
   """Running statistics that scale a reward, float [N] ([] for one environment).
 
-  Statistics that a reward does not need stay 0.
+  Statistics that a reward does not need stay 0. Checkpoints and exported
+  behaviors store them by name.
 
   Attributes:
     error_count: the number of RND errors so far; with `error_decay`, at most
@@ -51,22 +47,27 @@ class IntrinsicStatistics(NamedTuple):
   distance_count: arrays.Array
   distance_mean: arrays.Array
 
-  @property
-  def error_moments(self) -> running_statistics.Moments:
-    """The moments of the RND errors."""
-    return running_statistics.Moments(*self[:3])
-
-  @property
-  def mean_distance(self) -> running_statistics.RunningMean:
-    """The mean of the squared distances."""
-    return running_statistics.RunningMean(*self[3:])
-
   def merged(self) -> 'IntrinsicStatistics':
-    """Returns statistics [] as if one environment had made all observations."""
+    """Returns statistics [] as if one environment had made all observations.
+
+    Each environment is weighted by its count. With decay, the count is at most
+    the length of the window, so all environments with full windows have equal
+    weights, regardless of their ages. For NumPy arrays.
+
+    Source: Chan et al. 1979, here for any number of parts at once.
+    """
+    count, mean = _merged_mean(self.error_count, self.error_mean)
+    spread = self.error_variance + (self.error_mean - mean) ** 2
+    variance = np.sum(self.error_count * spread, axis=0) / np.maximum(count, 1)
     return IntrinsicStatistics(
-      *running_statistics.merge_moments(self.error_moments),
-      *running_statistics.merge_means(self.mean_distance),
+      count,
+      mean,
+      variance,
+      *_merged_mean(self.distance_count, self.distance_mean),
     )
+
+
+NO_STATISTICS = IntrinsicStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class Rewarded(NamedTuple):
@@ -80,31 +81,8 @@ class Rewarded(NamedTuple):
   """
 
   reward: arrays.Array
-  statistics: Any
+  statistics: IntrinsicStatistics
   alpha: Optional[arrays.Array] = None
-
-
-class Reward(NamedTuple):
-  """One intrinsic reward.
-
-  Attributes:
-    networks: the names of the networks whose features it uses (`networks.py`).
-    uses_memory: whether it uses the episodic memory of embeddings.
-    evaluate: (config, Features, Neighbors, statistics before the observation)
-      -> Rewarded. Either all arrays are NumPy arrays or all are JAX arrays; the
-      results have the same type.
-    statistics_class: the class of its statistics, a NamedTuple of floats with a
-      method `merged` like that of `IntrinsicStatistics`. Checkpoints and
-      exported behaviors store its fields by name.
-  """
-
-  networks: Tuple[str, ...]
-  uses_memory: bool
-  evaluate: Callable[
-    [config_lib.IntrinsicConfig, features_lib.Features, Neighbors, Any],
-    Rewarded,
-  ]
-  statistics_class: Any = IntrinsicStatistics
 
 
 class RewardSpec(NamedTuple):
@@ -112,41 +90,116 @@ class RewardSpec(NamedTuple):
 
   Attributes:
     config: the reward and its settings.
-    statistics: float [] each, the initial statistics of every environment; None
-      to start from zeros.
+    statistics: float [] each, the initial statistics of every environment.
   """
 
   config: config_lib.IntrinsicConfig
-  statistics: Optional[Any] = None
+  statistics: Any = NO_STATISTICS
 
 
-def evaluate(
-  reward: Reward,
-  config: config_lib.IntrinsicConfig,
-  features: features_lib.Features,
-  neighbors: Neighbors,
-  statistics: Any,
-  is_first: arrays.Array,
-) -> Rewarded:
-  """Computes the reward of one observation of each environment.
+def add_error(
+  statistics: IntrinsicStatistics, error: arrays.Array, *, decay: float = 0.0
+) -> IntrinsicStatistics:
+  """Updates the moments of the RND errors with one error x.
+
+    b = max(1 / n, decay)
+    mean' = mean + b (x - mean)
+    variance' = (1 - b) (variance + b (x - mean)^2)
+
+  Without decay, b is 1 / n, and the result is the moments of all errors
+  (Welford 1962). With decay, the result is the moments of all errors up to the
+  first 1 / decay errors, and of an exponential window afterwards: the newest
+  error has the weight `decay`, and older errors have smaller weights.
+
+  The count is limited to the length of the window, 1 / decay, so that no
+  environment has more weight than its window in `merged`. The limit is at least
+  2, because errors cannot vary with a smaller count.
 
   Args:
-    reward: the reward.
-    config: the reward's settings.
-    features: the features of the observations.
-    neighbors: the neighbors of their embeddings.
-    statistics: float [...] each, the statistics before the observations.
-    is_first: bool [...], whether an episode starts with the observation.
+    statistics: float [...] each.
+    error: float [...].
+    decay: the minimum weight of a new error, in [0, 1].
 
   Returns:
-    The rewards and the updated statistics.
+    Statistics that include the error.
   """
-  if config.statistics_scope == 'episode':
-    xp = arrays.namespace(is_first)
-    statistics = type(statistics)(
-      *(xp.where(is_first, 0, field) for field in statistics)
-    )
-  return reward.evaluate(config, features, neighbors, statistics)
+  mean, variance = statistics.error_mean, statistics.error_variance
+  xp = arrays.namespace(mean)
+  count = statistics.error_count + 1
+  weight = 1 / count
+  if decay:
+    weight = xp.maximum(weight, xp.asarray(decay, mean.dtype))
+    count = xp.minimum(count, xp.asarray(max(1 / decay, 2), mean.dtype))
+  delta = error - mean
+  # This form of the variance is accurate in float32 for small weights and never
+  # negative.
+  spread = (1 - weight) * delta**2
+  return statistics._replace(
+    error_count=count,
+    error_mean=mean + weight * delta,
+    error_variance=variance + weight * (spread - variance),
+  )
+
+
+def error_deviation(
+  statistics: IntrinsicStatistics, unvaried: str = 'one'
+) -> arrays.Array:
+  """Returns sigma_e, safe to divide by even if the errors have hardly varied.
+
+  Args:
+    statistics: float [...] each.
+    unvaried: `one` or `floor`, as `IntrinsicConfig.error_deviation` describes.
+
+  Returns:
+    float [...].
+  """
+  xp = arrays.namespace(statistics.error_variance)
+  if unvaried == 'floor':
+    sigma = xp.sqrt(xp.maximum(statistics.error_variance, _MIN_VARIANCE))
+    return xp.where(statistics.error_count < 2, 1.0, sigma)
+  sigma = xp.sqrt(statistics.error_variance)
+  has_varied = sigma > _MIN_SPREAD * xp.abs(statistics.error_mean)
+  return xp.where(has_varied, sigma, 1.0)
+
+
+def add_distances(
+  statistics: IntrinsicStatistics,
+  mean: arrays.Array,
+  count: arrays.Array,
+  *,
+  decay: float,
+) -> IntrinsicStatistics:
+  """Updates d_m^2 with several squared distances, given their mean.
+
+  Args:
+    statistics: float [...] each.
+    mean: float [...], the mean of the new distances.
+    count: float [...], the number of new distances; 0 leaves d_m^2 unchanged.
+    decay: 0 for the mean of all distances; above 0, the step size of an
+      exponential mean, which starts at the first value.
+
+  Returns:
+    Statistics that include the distances.
+  """
+  before = statistics.distance_mean
+  xp = arrays.namespace(before)
+  total = statistics.distance_count + count
+  if decay:
+    step = xp.where(statistics.distance_count == 0, 1.0, decay)
+  else:
+    step = count / xp.maximum(total, 1)
+  step = xp.where(count == 0, 0.0, step).astype(before.dtype)
+  return statistics._replace(
+    distance_count=total, distance_mean=before + step * (mean - before)
+  )
+
+
+def _merged_mean(
+  count: arrays.Array, mean: arrays.Array
+) -> Tuple[arrays.Array, arrays.Array]:
+  """Merges N means, weighted by their counts: [N, ...] -> [...]."""
+  total = np.sum(count, axis=0)
+  return total, np.sum(count * mean, axis=0) / np.maximum(total, 1)
 
 
 def is_rewarded(

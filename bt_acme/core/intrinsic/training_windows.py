@@ -5,7 +5,7 @@ transitions each: `last` (Badia et al. 2020 and Campos et al. 2021, App.) and
 `spread`.
 """
 
-from typing import Tuple
+from typing import Any, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -85,8 +85,6 @@ def _lengths(valid: jax.Array) -> jax.Array:
 
 def _rows(sequence: jax.Array, index: jax.Array) -> jax.Array:
   """Gathers rows [M, B] from sequences [T, B, ...], separately for each."""
-
-  def take(row: jax.Array, row_index: jax.Array) -> jax.Array:
-    return row[row_index]
-
-  return jax.vmap(take, in_axes=1, out_axes=1)(sequence, index)
+  take: Any = jax.vmap(lambda row, i: row[i], in_axes=1, out_axes=1)
+  rows: jax.Array = take(sequence, index)
+  return rows

@@ -34,26 +34,23 @@ def _run(behavior, starts_flight, is_first, host_inputs=None):
   return np.array(actions)
 
 
-def test_uniform_draws_from_all_actions_at_every_step():
-  no = np.zeros(300, bool)
-  actions = _run(behavior_core.uniform(_A), no, no)
-  counts = np.bincount(actions, minlength=_A)
-  assert len(counts) == _A
-  assert counts.min() > 30
-  assert np.mean(actions[1:] == actions[:-1]) < 0.35
-
-
-def test_action_repeat_draws_where_a_flight_or_an_episode_starts():
+def test_random_actions_are_drawn_at_each_step_or_for_a_flight_or_episode():
   rng = np.random.default_rng(0)
   starts = rng.uniform(size=300) < 0.2
   is_first = rng.uniform(size=300) < 0.1
   is_first[0] = True
-  actions = _run(behavior_core.action_repeat(_A), starts, is_first)
-  draws = starts | is_first
-  assert np.all(actions[1:][~draws[1:]] == actions[:-1][~draws[1:]])
-  counts = np.bincount(actions[draws], minlength=_A)
-  assert len(counts) == _A
-  assert counts.min() > 5
+  every = np.ones(300, bool)
+  for core, draws in (
+    (behavior_core.uniform(_A), every),
+    (behavior_core.action_repeat(_A), starts | is_first),
+  ):
+    actions = _run(core, starts, is_first)
+    same = actions[1:] == actions[:-1]
+    assert np.all(same[~draws[1:]])
+    assert np.mean(same[draws[1:]]) < 0.35
+    counts = np.bincount(actions[draws], minlength=_A)
+    assert len(counts) == _A
+    assert counts.min() > 5
 
 
 def test_external_proposes_its_host_input():

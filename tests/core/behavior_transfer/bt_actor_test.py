@@ -69,13 +69,8 @@ def _no_host_inputs(num_behaviors):
   return lambda x: bt_actor.BTInput(x, ((),) * num_behaviors)
 
 
-_action_repeat = functools.partial(behavior_core.action_repeat, _A)
-
-
 @functools.lru_cache
-def _wrapped(
-  num_behaviors=1, evaluation=False, weights=(), make=_witness, **settings
-):
+def _wrapped(num_behaviors=1, evaluation=False, weights=(), **settings):
   """Returns (network, core, params) of an agent with these settings."""
   fields = {'min_flight_probability': 0.1, 'max_flight_probability': 0.4}
   config = config_lib.TransferConfig(**{**fields, **settings})
@@ -83,7 +78,7 @@ def _wrapped(
   network = toys.q_network(_A, _A + num_extra)
   core = bt_actor.wrap(
     _r2d2(network),
-    [make()] * num_behaviors,
+    [_witness()] * num_behaviors,
     config,
     num_actions=_A,
     behavior_weights=weights,
@@ -111,7 +106,7 @@ _VARIANTS = [
   {'extra_action': False},
   {'num_behaviors': 3},
   {'num_behaviors': 3, 'extra_action': False},
-  {'num_behaviors': 3, 'flights': False},
+  {'num_behaviors': 2, 'flights': False, 'behavior_roles': 'choose,choose'},
 ]
 _ALWAYS = {'min_flight_probability': 1.0, 'max_flight_probability': 1.0}
 
@@ -188,17 +183,6 @@ def test_behaviors_have_roles():
   assert states.agent.choice.max() == _A + 1
 
 
-def test_roles_of_which_none_flies():
-  settings = {'num_behaviors': 3, 'behavior_roles': 'choose,choose,choose'}
-  with pytest.raises(ValueError, match='leave no behavior for flights'):
-    _wrapped(**settings)
-  _, extras, _, _ = _run(flights=False, **settings)
-  _, expected, _, _ = _run(flights=False, num_behaviors=3)
-  np.testing.assert_array_equal(extras['choice'], expected['choice'])
-  with pytest.raises(ValueError, match='each of the 3 behaviors'):
-    _wrapped(num_behaviors=3, behavior_roles='fly,both')
-
-
 def test_the_input_may_have_the_weights_of_a_flight():
   _, core, params = _wrapped(num_behaviors=3, **_ALWAYS)
 
@@ -261,13 +245,6 @@ def test_without_flights_and_extra_action_the_agent_is_unchanged(settings):
   np.testing.assert_array_equal(extras['flight_length'], np.zeros(_LENGTH))
 
 
-def test_behaviors_do_not_affect_the_agents_random_numbers():
-  """The agent has its own key, regardless of the number of behaviors."""
-  _, _, one, _ = _run(epsilon=1.0, extra_action=False)
-  _, _, three, _ = _run(epsilon=1.0, extra_action=False, num_behaviors=3)
-  np.testing.assert_array_equal(one.agent.choice, three.agent.choice)
-
-
 def test_the_end_of_an_episode_ends_its_flight():
   extras = _always_by_two()
   assert set(extras['source']) == {types.FLIGHT}
@@ -278,13 +255,8 @@ def test_the_end_of_an_episode_ends_its_flight():
   next_end = ends[np.searchsorted(ends, starts, 'right')]
   assert np.any(starts + lengths[starts] > next_end)
 
-
-def test_each_episode_draws_its_own_start_probability():
-  _, _, states, _ = _run()
-  probability = states.flight.start_probability
-  for start, end in zip(_STARTS, [*_STARTS[1:], _LENGTH], strict=True):
-    assert len(np.unique(probability[start:end])) == 1
-  assert len(np.unique(probability)) == len(_STARTS)
+  _, _, states, _ = _run()  # Each episode draws its own start probability.
+  assert len(np.unique(states.flight.start_probability)) == len(_STARTS)
 
 
 @pytest.mark.parametrize('settings', [{}, {'flight_recurrent_state': 'hold'}])
@@ -308,23 +280,8 @@ def test_stored_state_equals_the_learners_also_in_flights(settings):
       assert extras['greedy_choice'][t] == np.argmax(q_values)
 
 
-def test_held_flights_do_not_change_the_agents_state():
-  _, extras, _, _ = _run(flight_recurrent_state='hold')
-  stored = extras['recurrent_state'].cell
-  in_flight = extras['source'] == types.FLIGHT
-  inside = np.delete(np.arange(1, _LENGTH), np.array(_STARTS[1:]) - 1)
-  same = np.all(stored[inside] == stored[inside - 1], axis=-1)
-  np.testing.assert_array_equal(same, in_flight[inside - 1])
-  # An episode never affects the next one, even if that starts with a flight.
-  np.testing.assert_array_equal(stored[list(_STARTS)], 0)
-
-
 def test_an_agent_that_cannot_hold_its_state_is_an_error():
-  blind = types.ActorCore(
-    init=lambda key: (),
-    select_action=lambda params, inputs, state: (jnp.int32(0), state),
-    get_extras=lambda state: {},
-  )
+  blind = _r2d2(toys.q_network(_A, _A))._replace(hold=None)
   config = config_lib.TransferConfig(flight_recurrent_state='hold')
   with pytest.raises(ValueError, match="flight_recurrent_state='hold' needs"):
     bt_actor.wrap(blind, [_witness()], config, num_actions=_A)
@@ -333,8 +290,9 @@ def test_an_agent_that_cannot_hold_its_state_is_an_error():
 def test_weights_select_the_behavior_of_a_flight():
   assert set(np.unique(_always_by_two()['choice'])) == {_A, _A + 2}
   # The largest and smallest weights are outside the range of float32.
-  for scale in (1.0, 1e39, 1e-50):
-    relative = flights.relative_weights((scale, 0.0, scale), 3)
+  config = config_lib.TransferConfig()
+  for scale in (1e39, 1e-50):
+    relative = flights.relative_weights(config, (scale, 0.0, scale), 3)
     assert relative == (1.0, 0.0, 1.0)
 
 
@@ -358,26 +316,18 @@ def test_flights_by_the_agents_epsilon_replace_random_actions():
   np.testing.assert_array_equal(extras['flight_probability'], 0)
 
 
-def test_action_repeat_holds_its_action_for_a_flight():
-  settings = {'extra_action': False, 'flight_exponent': 1.5, **_ALWAYS}
-  actions, extras, _, _ = _run(0.0, 3, make=_action_repeat, **settings)
-  starts = np.flatnonzero(extras['flight_length'])
-  for start, end in zip(starts, [*starts[1:], _LENGTH], strict=True):
-    assert len(np.unique(actions[start:end])) == 1
-  assert len(np.unique(actions[starts])) == _A
-  assert np.any(np.diff(starts) > 2)
-
-
 @pytest.mark.parametrize(
-  'num_behaviors, weights, message',
+  'num_behaviors, settings, message',
   [
-    (2, (1.0,), 'one weight of at least 0 for each of the 2 behaviors'),
-    (2, (1.0, -1.0), r'behavior_weights=\(1.0, -1.0\)'),
-    (2, (0.0, 0.0), 'not all 0'),
-    (2, (float('nan'), 1.0), 'behavior_weights='),
-    (0, (), 'at least one behavior'),
+    (2, {'weights': (1.0,)}, 'at least 0 for each of the 2 behaviors'),
+    (2, {'weights': (1.0, -1.0)}, r'behavior_weights=\(1.0, -1.0\)'),
+    (2, {'weights': (0.0, 0.0)}, 'not all 0'),
+    (2, {'weights': (float('nan'), 1.0)}, 'behavior_weights='),
+    (0, {}, 'at least one behavior'),
+    (2, {'behavior_roles': 'choose,choose'}, 'leave no behavior for flights'),
+    (3, {'behavior_roles': 'fly,both'}, 'each of the 3 behaviors'),
   ],
 )
-def test_bad_behaviors_and_weights_are_errors(num_behaviors, weights, message):
+def test_bad_behaviors_and_weights_are_errors(num_behaviors, settings, message):
   with pytest.raises(ValueError, match=message):
-    _wrapped(num_behaviors, weights=weights)
+    _wrapped(num_behaviors, **settings)

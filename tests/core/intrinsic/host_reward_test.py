@@ -4,109 +4,78 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bt_acme.core.intrinsic import features, host_reward
+from bt_acme.core.intrinsic import host_reward
 from bt_acme.core.intrinsic import reward as reward_lib
 from tests.core.intrinsic import streams
-from tests.reference import intrinsic as reference
 
 
-def test_restored_statistics_continue_the_rewards():
-  (embeddings, errors, is_first), rewards, saved = streams.interrupted(40)
-  resumed = host_reward.HostReward(streams.CONFIG, 5)
-  resumed.restore_statistics(saved)
-  for t in range(40, streams.T):
-    given = features.Features(embeddings[t], errors[t])
-    np.testing.assert_array_equal(resumed.step(given, is_first[t]), rewards[t])
-
-
-def test_restored_and_returned_statistics_are_copies():
-  _, reward = streams.on_host(streams.CONFIG, streams.make_stream())
+@pytest.mark.parametrize('in_jax', [False, True])
+def test_restored_statistics_continue_the_rewards(in_jax):
+  stream = streams.make_stream()
+  stream[2][:] = False
+  stream[2][[0, 40]] = True  # Two episodes.
+  reward = streams.of(streams.CONFIG)
+  streams.on_host(reward, tuple(x[:40] for x in stream))
+  rest = tuple(x[40:] for x in stream)
   saved = reward.statistics()
-  other = host_reward.HostReward(streams.CONFIG, 5)
-  other.restore_statistics(saved)
-  for field in saved:
-    field[:] = -1
-  for fields in (reward.statistics(), other.statistics()):
-    assert all(np.all(field >= 0) for field in fields)
+  expected = streams.on_host(reward, rest)
+  if in_jax:
+    saved = map(jnp.asarray, saved)
+  resumed = host_reward.HostReward(streams.CONFIG, streams.N, tuple(saved))
+  np.testing.assert_allclose(
+    streams.on_host(resumed, rest), expected, rtol=1e-4 if in_jax else 0
+  )
 
 
 def test_statistics_of_other_environments_are_an_error():
-  statistics = host_reward.HostReward(streams.CONFIG, 4).statistics()
+  statistics = streams.of(streams.CONFIG, 4).statistics()
   with pytest.raises(ValueError, match=r'actor=16, .* envs_per_actor=4\.'):
-    host_reward.HostReward(streams.CONFIG, 16).restore_statistics(statistics)
-
-
-@pytest.mark.parametrize('config', streams.CONFIGS)
-def test_an_inactive_environment_changes_nothing(config):
-  stream = streams.make_stream()
-  active = np.random.default_rng(1).random((streams.T, 5)) < 0.8
-  stream[2][1:] = False
-  active[0] = True
-  for x in stream[:2]:
-    x[~active] = 1e3
-  rewards, reward = streams.on_host(config, stream, active)
-  np.testing.assert_array_equal(rewards[~active], 0)
-  for i in range(5):
-    kept = tuple(x[active[:, i], i : i + 1] for x in stream)
-    alone, other = streams.on_host(config, kept)
-    np.testing.assert_array_equal(rewards[active[:, i], i], alone[:, 0])
-    found, expected = reward.statistics(), other.statistics()
-    np.testing.assert_array_equal(
-      np.stack(found)[:, i], np.stack(expected)[:, 0]
-    )
+    streams.of(streams.CONFIG, 16).restore_statistics(statistics)
+  one = reward_lib.IntrinsicStatistics(*range(5))
+  for_many = host_reward.HostReward(streams.CONFIG, 3, one)
+  np.testing.assert_array_equal(
+    for_many.statistics(), np.transpose([range(5)] * 3)
+  )
 
 
 @pytest.mark.parametrize('observation', ['current', 'next'])
-def test_rewarded_observations_follow_the_configuration(observation):
-  config = streams.changed(reward_observation=observation)
-  embeddings, errors, is_first = streams.make_stream()
-  is_last = np.append(is_first[1:], is_first[:1], axis=0)
-  assert is_last[:-1].any()
-  reward, expected = (
-    host_reward.HostReward(config, 5),
-    host_reward.HostReward(config, 5),
+@pytest.mark.parametrize('kind', ['ngu', 'rnd'])
+def test_last_observations_count_as_configured(observation, kind):
+  """Those that are not rewarded get 0 and change nothing."""
+  config = streams.changed(
+    reward_observation=observation, intrinsic_reward=kind, distance_decay=0.05
   )
-  for t in range(streams.T):
-    given = features.Features(embeddings[t], errors[t])
+  stream = streams.make_stream()
+  is_last = np.random.default_rng(1).random(stream[2].shape) < 0.2
+  stream[2][1:] = is_last[:-1]
+  stream[0][is_last] = 1e3
+  reward = streams.of(config)
+  made = streams.on_host(reward, stream, is_last)
+  counts = ~is_last | (observation == 'next')
+  np.testing.assert_array_equal(made[~counts], 0)
+  (_, statistics), (on_device, _) = streams.on_device(config)(*stream, is_last)
+  np.testing.assert_allclose(on_device, made, rtol=2e-3)
+  np.testing.assert_allclose(statistics, reward.statistics(), rtol=1e-4)
+  for i in range(streams.N):
+    alone = streams.of(config, 1)
+    kept = tuple(x[counts[:, i], i : i + 1] for x in stream)
+    expected = streams.on_host(alone, kept)[:, 0]
+    np.testing.assert_array_equal(made[counts[:, i], i], expected)
     np.testing.assert_array_equal(
-      reward.take(
-        features.Features(*map(jnp.array, given)), is_first[t], is_last[t]
-      ),
-      expected.step(given, is_first[t], ~is_last[t] | (observation == 'next')),
+      np.stack(reward.statistics())[:, i], np.stack(alone.statistics())[:, 0]
     )
 
 
 def test_rewards_of_a_device_replace_the_statistics():
-  reward = host_reward.HostReward(streams.CONFIG, 2)
+  reward = streams.of(streams.CONFIG, 2)
   statistics = np.arange(10, dtype=np.float32).reshape(5, 2)
-  made = reward_lib.Rewarded(
-    np.float32([3, 4]), reward_lib.IntrinsicStatistics(*statistics)
-  )
-  taken = reward.take(made, np.zeros(2, bool), np.zeros(2, bool))
-  np.testing.assert_array_equal(taken, [3, 4])
-  np.testing.assert_array_equal(reward.statistics(), statistics)
-  assert all(field.dtype == np.float64 for field in reward.statistics())
-  assert not any(map(len, reward.memories))
-  assert reward.alpha is None
-
-
-@pytest.mark.parametrize('decay', [0.0, 0.1])
-def test_the_modulator_of_the_newest_observations(decay):
-  config = streams.changed(error_decay=decay, alpha_offset=1.0)
-  embeddings, errors, is_first = streams.make_stream(num_environments=2)
-  reward = host_reward.HostReward(config, 2)
-  assert reward.alpha is None
-  expected = np.stack(
-    [reference.modulators(config, errors[:, i]) for i in range(2)], axis=1
-  )
-  assert np.any(expected > 1) and np.any(expected < 1)
-  for t in range(streams.T):
-    given = features.Features(embeddings[t], errors[t])
-    reward.step(given, is_first[t])
-    np.testing.assert_allclose(reward.alpha, expected[t], rtol=1e-4, atol=1e-6)
-  # The rewards of a device include the modulator.
-  made = reward_lib.Rewarded(
-    np.ones(2), reward.statistics(), np.float32([0.5, 2.0])
-  )
-  reward.take(made, np.zeros(2, bool), np.zeros(2, bool))
-  np.testing.assert_array_equal(reward.alpha, [0.5, 2.0])
+  for alpha in (None, np.float32([0.5, 2.0])):
+    made = reward_lib.Rewarded(
+      np.float32([3, 4]), reward_lib.IntrinsicStatistics(*statistics), alpha
+    )
+    taken = reward.take(made, np.zeros(2, bool), np.zeros(2, bool))
+    np.testing.assert_array_equal(taken, [3, 4])
+    np.testing.assert_array_equal(reward.statistics(), statistics)
+    assert all(field.dtype == np.float64 for field in reward.statistics())
+    assert not any(map(len, reward.memories))
+    assert reward.alpha is alpha

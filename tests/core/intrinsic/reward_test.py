@@ -1,115 +1,146 @@
-"""Tests the rewards of host and device against the papers' formulas."""
+"""Tests the running statistics of an intrinsic reward."""
 
+import functools
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bt_acme import config as config_lib
-from bt_acme.core.intrinsic import features, host_reward, rewards
 from bt_acme.core.intrinsic import reward as reward_lib
-from tests.core.intrinsic import streams
 from tests.reference import intrinsic as reference
 
 
-@pytest.mark.parametrize('config', streams.CONFIGS)
-@pytest.mark.parametrize('kind', ['random', 'identical', 'far', 'revisits'])
-def test_rewards_match_reference(config, kind):
-  stream = streams.make_stream(kind)
-  expected, _, scales = streams.expected_rewards(config, stream)
-  made, reward = streams.on_host(config, stream)
-  assert made.dtype == np.float32
-  assert made.shape == expected.shape == (streams.T, 5)
-  np.testing.assert_allclose(made, expected, rtol=1e-4)
-  state, made = streams.on_device(config)(*stream)
-  assert made.dtype == jnp.float32
-  np.testing.assert_allclose(made, expected, rtol=2e-3)
-  if config.intrinsic_reward == 'ngu':
-    np.testing.assert_allclose(
-      reward.statistics().distance_mean, scales[-1], rtol=1e-5
-    )
-  for field, other in zip(state.statistics, reward.statistics(), strict=True):
-    np.testing.assert_allclose(field, other, rtol=1e-4)
+def start(num, dtype=np.float64, errors=(0, 0, 0)):
+  """Returns statistics [num] with the given moments of errors."""
+  fields = [np.full(num, x, dtype) for x in (*errors, 0, 0)]
+  return reward_lib.IntrinsicStatistics(*fields)
 
 
-def test_the_reward_varies():
-  made, novelties, _ = streams.expected_rewards(
-    streams.CONFIG, streams.make_stream()
-  )
-  assert len(np.unique(made)) > 200
-  assert np.sum(made > 1.001 * novelties) > 20  # alpha above 1
-  limited = made > (streams.CONFIG.reward_scale_limit - 1e-3) * novelties
-  assert np.sum(limited & (novelties > 0)) > 0
-  similar = streams.changed(
-    num_neighbors=70, memory_capacity=90, max_similarity=4.0
-  )
-  _, novelties, _ = streams.expected_rewards(
-    similar, streams.make_stream('identical')
-  )
-  assert np.sum(novelties[10:] == 0) > 20
+def accumulate(values, dtype=np.float64, decay=0.0):
+  statistics = start(values.shape[1], dtype)
+  for value in values.astype(dtype):
+    statistics = reward_lib.add_error(statistics, value, decay=decay)
+  return statistics
 
 
-def test_vector_of_the_reference_document():
-  config = config_lib.IntrinsicConfig(embedding_size=2, num_neighbors=2)
-  embeddings = np.float32([[0, 0], [1, 0], [1, 1], [1, 1], [4, 1]])
-  stream = (
-    embeddings[:, None],
-    np.ones([5, 1], np.float32),  # err = mu_e, hence alpha = 0.
-    np.arange(5)[:, None] == 0,
+@functools.partial(jax.jit, static_argnames='decay')
+def scan(statistics, values, decay=0.0):
+  """Adds float32 errors in JAX."""
+
+  def take(statistics, value):
+    return reward_lib.add_error(statistics, value, decay=decay), None
+
+  return jax.lax.scan(take, statistics, values)[0]
+
+
+def make_values(kind):
+  rng = np.random.default_rng(0)
+  return {
+    'random': rng.exponential(size=(50, 3)),
+    'offset': 1e6 + rng.normal(size=(50, 3)),
+    'constant': np.full((50, 3), 0.3),
+    'huge': 1e12 * rng.exponential(size=(50, 3)),
+    'one': rng.exponential(size=(1, 3)),
+    'two': rng.exponential(size=(2, 3)),
+  }[kind]
+
+
+@pytest.mark.parametrize(
+  'kind', ['random', 'offset', 'constant', 'huge', 'one', 'two']
+)
+@pytest.mark.parametrize('unvaried', ['one', 'floor'])
+@pytest.mark.parametrize('decay', [0.0, 0.01, 0.07, 0.6, 1.0])
+def test_moments_match_reference(kind, unvaried, decay):
+  values = make_values(kind)
+  moments = accumulate(values, decay=decay)
+  sigma = reward_lib.error_deviation(moments, unvaried)
+  assert sigma.shape == (3,)
+  for i in range(3):
+    column = list(values[:, i])
+    mean, expected = reference.mean_and_sigma(column, unvaried, decay)
+    _, variance = reference.mean_and_variance(column, decay)
+    if not decay:
+      np.testing.assert_allclose(variance, np.var(column), 1e-8, 1e-16)
+    np.testing.assert_allclose(moments.error_mean[i], mean, rtol=1e-12)
+    np.testing.assert_allclose(moments.error_variance[i], variance, 1e-8, 1e-16)
+    np.testing.assert_allclose(sigma[i], expected, rtol=1e-8)
+  window = max(1 / decay, 2) if decay else np.inf
+  np.testing.assert_array_equal(moments.error_count, min(len(values), window))
+
+
+def test_float32_moments_stay_accurate_when_the_count_stops():
+  # 2^24 + 1 rounds to 2^24 in float32, so the count stops growing here.
+  values = jnp.tile(jnp.float32([[1.0], [5.0]]), (500_000, 1))
+  moments = scan(start(1, np.float32, (2.0**24, 3, 4)), values)
+  assert moments.error_count == 2.0**24
+  np.testing.assert_allclose(moments.error_mean, 3, rtol=1e-2)
+  sigma = reward_lib.error_deviation(moments)
+  np.testing.assert_allclose(sigma, 2, rtol=1e-2)
+
+
+@pytest.mark.parametrize('dtype', [np.float32, np.float64])
+@pytest.mark.parametrize('decay', [0.3, 1.0])
+def test_constant_values_never_give_a_negative_variance(dtype, decay):
+  rng = np.random.default_rng(4)
+  values = 10.0 ** rng.integers(-6, 6, size=(40, 200))
+  values[20:] = values[20]
+  moments = start(200, dtype)
+  for value in values.astype(dtype):
+    moments = reward_lib.add_error(moments, value, decay=decay)
+    assert all(field.dtype == dtype for field in moments)
+    assert np.all(moments.error_variance >= 0)
+    if decay == 1:
+      # Only a rounding error of the previous value remains.
+      np.testing.assert_allclose(moments.error_mean, value, atol=0.2)
+      np.testing.assert_array_equal(reward_lib.error_deviation(moments), 1)
+
+
+@pytest.mark.parametrize('count', [0, 1e8])
+def test_float32_moments_forget_after_any_number_of_values(count):
+  """A window of large values forgets them after enough small values."""
+  rng = np.random.default_rng(5)
+  values = np.float32(3 + 2 * rng.normal(size=[50_000, 20]))
+  moments = scan(start(20, np.float32, (count, 3e3, 1e6)), values, decay=0.001)
+  np.testing.assert_array_equal(moments.error_count, 1000)
+  sigma = reward_lib.error_deviation(moments)
+  # The last 10 windows, in float64.
+  mean, expected = reference.mean_and_sigma(
+    list(np.float64(values[-10_000:, 0])), decay=0.001
   )
-  expected = [[0], [90.58188], [65.76931], [0.998951], [104.632262]]
-  reward = host_reward.HostReward(config, 1)
-  made, scales = [], []
-  for *given, is_first in zip(*stream, strict=True):
-    made.append(reward.step(features.Features(*given), is_first))
-    scales.append(reward.statistics().distance_mean[0])
-  np.testing.assert_allclose(made, expected, rtol=1e-6)
-  np.testing.assert_allclose(scales[1:], [1, 1.333333, 1, 3.285714], rtol=1e-6)
-  np.testing.assert_allclose(
-    streams.on_device(config)(*stream)[1], expected, rtol=1e-5
-  )
+  np.testing.assert_allclose(moments.error_mean[0], mean, rtol=1e-3)
+  np.testing.assert_allclose(sigma[0], expected, rtol=1e-3)
 
 
 def test_merged_statistics_are_those_of_all_observations():
-  stream = streams.make_stream()
-  _, reward = streams.on_host(streams.CONFIG, stream)
-  merged = reward.statistics().merged()
-  mean, sigma = reference.mean_and_sigma(list(np.float64(stream[1]).ravel()))
+  rng = np.random.default_rng(2)
+  parts = [rng.normal(i, 1 + i, size=n) for i, n in enumerate((5, 0, 40))]
+  made = [accumulate(part[:, None]) for part in parts]
+  stacked = jax.tree.map(
+    lambda *fields: np.concatenate(fields), *made
+  )._replace(
+    distance_count=np.float64([1, 0, 3]), distance_mean=np.float64([8, 9, 4])
+  )
+  merged = stacked.merged()
   assert all(np.shape(field) == () for field in merged)
-  assert merged.error_count == stream[1].size
-  np.testing.assert_allclose(merged.error_mean, mean)
-  np.testing.assert_allclose(np.sqrt(merged.error_variance), sigma)
-  each = reward.statistics()
-  np.testing.assert_allclose(
-    merged.distance_mean * merged.distance_count,
-    np.sum(each.distance_mean * each.distance_count),
-  )
-  for_many = host_reward.HostReward(streams.CONFIG, 3, merged)
-  for field, value in zip(for_many.statistics(), merged, strict=True):
-    np.testing.assert_array_equal(field, np.full(3, value))
+  everything = np.concatenate(parts)
+  expected = [45, everything.mean(), everything.var(), 4, 5]
+  np.testing.assert_allclose(merged, expected, rtol=1e-12)
+  np.testing.assert_array_equal(start(4).merged(), 0)
 
 
-@pytest.mark.parametrize('name', rewards.BY_NAME)
-def test_statistics_are_stored_by_these_names(name):
-  """Checkpoints and exported behaviors use these names."""
-  assert rewards.BY_NAME[name].statistics_class._fields == (
-    'error_count',
-    'error_mean',
-    'error_variance',
-    'distance_count',
-    'distance_mean',
-  )
-
-
-@pytest.mark.parametrize('name', rewards.BY_NAME)
-@pytest.mark.parametrize('xp, dtype', [(np, 'float64'), (jnp, 'float32')])
-def test_a_formula_preserves_the_type_of_its_arrays(name, xp, dtype):
-  reward, statistics, alpha = rewards.BY_NAME[name].evaluate(
-    streams.CONFIG,
-    features.Features(xp.ones([2, streams.D], dtype), xp.ones([2], dtype)),
-    reward_lib.Neighbors(xp.ones([2, 3], dtype), xp.array([1, 3], 'int32')),
-    reward_lib.IntrinsicStatistics(*xp.ones([5, 2], dtype)),
-  )
-  assert (alpha is not None) == (name == 'ngu')
-  for array in (reward, *statistics, reward if alpha is None else alpha):
-    assert isinstance(array, jnp.ndarray if xp is jnp else np.ndarray)
-    assert array.shape == (2,) and array.dtype == dtype
+@pytest.mark.parametrize('decay', [0.0, 0.1, 1.0])
+def test_the_mean_of_distances_matches_reference(decay):
+  rng = np.random.default_rng(3)
+  groups = [rng.exponential(size=n) for n in (0, 1, 3, 0, 10, 10)]
+  statistics = start(1)
+  for i, group in enumerate(groups):
+    mean = group.mean() if len(group) else 0.0
+    statistics = reward_lib.add_distances(
+      statistics, np.array([mean]), np.float64([len(group)]), decay=decay
+    )
+    np.testing.assert_allclose(
+      statistics.distance_mean[0],
+      reference.mean_distance(groups[: i + 1], decay),
+    )
+  assert statistics.distance_count[0] == 24

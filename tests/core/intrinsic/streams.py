@@ -4,49 +4,28 @@ import dataclasses
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.core.intrinsic import device_reward, features, host_reward
-from tests.reference import intrinsic as reference
 
-T, D = 60, 4
+T, N, D = 60, 5, 4
 CONFIG = config_lib.IntrinsicConfig(
   embedding_size=D, memory_capacity=20, num_neighbors=3
 )
+NEVER = np.zeros(N, bool)
 
 
 def changed(**changes):
   return dataclasses.replace(CONFIG, **changes)
 
 
-CONFIGS = [
-  CONFIG,
-  changed(alpha_offset=1.0),
-  changed(distance_decay=0.05),
-  changed(statistics_scope='episode'),
-  changed(statistics_scope='episode', distance_decay=0.05),
-  changed(error_decay=0.1),
-  changed(error_decay=0.3, error_deviation='floor', alpha_offset=1.0),
-  changed(error_decay=0.1, statistics_scope='episode'),
-  changed(num_neighbors=30),
-  changed(num_neighbors=70, memory_capacity=90, max_similarity=4.0),
-  changed(memory_capacity=1),
-  changed(error_deviation='floor'),
-  changed(intrinsic_reward='rnd'),
-  changed(intrinsic_reward='rnd', error_deviation='floor'),
-  changed(intrinsic_reward='rnd', error_decay=0.1),
-  changed(intrinsic_reward='rnd', error_decay=1.0),
-  changed(intrinsic_reward='rnd', statistics_scope='episode'),
-  changed(intrinsic_reward='constant', constant_reward=0.5),
-]
-
-
-def make_stream(kind='random', num_environments=5, seed=0):
+def make_stream(kind='random', seed=0):
   """Returns embeddings [T, N, D], errors [T, N] and is_first [T, N]."""
   rng = np.random.default_rng(seed)
-  embeddings = np.maximum(rng.normal(size=(T, num_environments, D)), 0)
-  errors = rng.exponential(size=(T, num_environments)) ** 2
+  embeddings = np.maximum(rng.normal(size=(T, N, D)), 0)
+  errors = rng.exponential(size=(T, N)) ** 2
   if kind == 'identical':
     embeddings[:], errors[:] = 0.5, 2.0
   elif kind == 'far':
@@ -54,61 +33,52 @@ def make_stream(kind='random', num_environments=5, seed=0):
     errors *= 1e9
   elif kind == 'revisits':
     embeddings = np.round(embeddings)
-  is_first = rng.random((T, num_environments)) < 0.05
+  is_first = rng.random((T, N)) < 0.05
   is_first[0] = True
   return np.float32(embeddings), np.float32(errors), is_first
 
 
-def on_host(config, stream, active=None):
-  """Returns rewards [T, N] and the `HostReward`."""
-  embeddings, errors, is_first = stream
-  reward = host_reward.HostReward(config, errors.shape[1])
-  result = [
-    reward.step(
-      features.Features(embeddings[t], errors[t]),
-      is_first[t],
-      active=None if active is None else active[t],
-    )
-    for t in range(len(errors))
-  ]
-  return np.stack(result), reward
+def on_host(reward, stream, is_last=None):
+  """Returns the rewards [T, N] of a `HostReward`."""
+  is_last = np.zeros_like(stream[2]) if is_last is None else is_last
+  return np.stack(
+    [
+      reward.take(features.Features(*given), first, last)
+      for *given, first, last in zip(*stream, is_last, strict=True)
+    ]
+  )
 
 
-def interrupted(num_steps):
-  """Returns a stream of two episodes, its rewards, and the statistics between.
-
-  The second episode starts after `num_steps`.
-  """
-  stream = make_stream()
-  stream[2][:] = False
-  stream[2][[0, num_steps]] = True
-  rewards, _ = on_host(CONFIG, stream)
-  _, before = on_host(CONFIG, tuple(x[:num_steps] for x in stream))
-  return stream, rewards, before.statistics()
+def of(config, num_environments=N):
+  return host_reward.HostReward(config, num_environments)
 
 
 @functools.lru_cache
-def on_device(config):
-  """Returns a function from a stream to final states [N] and rewards [T, N]."""
+def on_device(config, num_environments=N):
+  """Returns a function from a stream to final states [N] and rewards [T, N].
 
-  def run(embeddings, errors, is_first):  # For one environment.
-    def take(state, row):
-      *given, first = row
-      rewarded, state = device_reward.step(
-        config, state, features.Features(*given), first
+  The environments are every second one of twice as many.
+  """
+  rows = 2 * jnp.arange(num_environments) + 1
+
+  def run(*stream):
+    def take(states, row):
+      embedding, error, is_first, is_last = row
+      rewarded, states = device_reward.step(
+        config,
+        states,
+        rows,
+        features.Features(embedding, error),
+        is_first,
+        is_last,
       )
-      return state, rewarded.reward
+      return states, (rewarded.reward, rewarded.alpha)
 
-    return jax.lax.scan(
-      take, device_reward.init(config), (embeddings, errors, is_first)
+    states = jax.tree.map(
+      lambda x: jnp.repeat(x[None], 2 * num_environments, axis=0),
+      device_reward.init(config),
     )
+    states, made = jax.lax.scan(take, states, stream)
+    return jax.tree.map(lambda x: x[rows], states), made
 
-  return jax.jit(jax.vmap(run, in_axes=1, out_axes=(0, 1)))
-
-
-def expected_rewards(config, stream):
-  columns = [
-    reference.rewards(config, *(x[:, i] for x in stream))
-    for i in range(stream[1].shape[1])
-  ]
-  return [np.stack(x, axis=1) for x in zip(*columns, strict=True)]
+  return jax.jit(run)

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from bt_acme import config as config_lib
-from bt_acme.core import r2d2_actor, types
+from bt_acme.core import arrays, types
 from bt_acme.core.behavior_transfer import flights
 
 # From a smaller share, too many failures would pass before h grows again.
@@ -52,7 +52,7 @@ def new_state() -> JumpStart:
 
 
 def end_episode(
-  state: JumpStart, *, rate: float, tolerance: float, window: int
+  state: JumpStart, config: config_lib.TransferConfig
 ) -> JumpStart:
   """Counts the current episode, and changes the share.
 
@@ -66,13 +66,13 @@ def end_episode(
 
   Args:
     state: the state at the end of an episode of at least one step.
-    rate: η in [0, 1).
-    tolerance: β, above 0.
-    window: W, the number of episodes of which a mean forgets the older ones.
+    config: the settings: η is `jump_start_rate`, β `jump_start_tolerance`, and
+      W `jump_start_window`.
 
   Returns:
     The state before the next episode.
   """
+  rate, window = config.jump_start_rate, config.jump_start_window
   episodes = state.episodes + 1
   weight = 1 / jnp.minimum(episodes, window)
   mean_return = state.mean_return + weight * (state.total - state.mean_return)
@@ -80,6 +80,7 @@ def end_episode(
   best = jnp.where(
     episodes > window, jnp.maximum(state.best, mean_return), mean_return
   )
+  tolerance = config.jump_start_tolerance
   succeeds = mean_return > best - tolerance * jnp.abs(best)
   smaller = jnp.maximum(state.share * (1 - rate), _MIN_SHARE)
   larger = jnp.minimum(state.share / (1 - rate), 1)
@@ -106,21 +107,16 @@ def make(
   ) -> Tuple[jax.Array, jax.Array, JumpStart]:
     del start_key
     law: JumpStart = state.law
-    ended = end_episode(
-      law,
-      rate=config.jump_start_rate,
-      tolerance=config.jump_start_tolerance,
-      window=config.jump_start_window,
-    )
-    fresh = r2d2_actor.where_first(law.length > 0, ended, law)
+    ended = end_episode(law, config)
+    fresh = arrays.tree_where(law.length > 0, ended, law)
     counted = law._replace(
       length=law.length + 1, total=law.total + inputs.prev_reward
     )
-    law = r2d2_actor.where_first(inputs.is_first, fresh, counted)
+    law = arrays.tree_where(inputs.is_first, fresh, counted)
     length = _draw_length(law, length_key, config.max_flight_length)
     return inputs.is_first & (length > 0), length, law
 
-  return flights.FlightLaw(init=new_state, start=start)
+  return flights.FlightLaw(start, new_state)
 
 
 def _draw_length(

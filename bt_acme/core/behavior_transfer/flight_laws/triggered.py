@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from bt_acme import config as config_lib
-from bt_acme.core import r2d2_actor, types, value_rescaling
+from bt_acme.core import arrays, types, value_rescaling
 from bt_acme.core.behavior_transfer import flights
 from bt_acme.core.behavior_transfer.flight_laws import zeta
 
@@ -142,9 +142,7 @@ def make(
     steps = jnp.where(inputs.is_first, 0, law.steps)
     is_known = steps >= config.promise_steps
     rate = state.start_probability
-    before = r2d2_actor.where_first(
-      inputs.is_first, law.before, law.homeostasis
-    )
+    before = arrays.tree_where(inputs.is_first, law.before, law.homeostasis)
     probability, averages = trigger_probability(before, signal, rate)
     _, length, _ = lengths.start(state, inputs, start_key, length_key)
     return (
@@ -154,9 +152,9 @@ def make(
         steps + 1,
         jnp.append(law.values[1:], value),
         rewards,
-        jax.tree.map(lambda x, y: jnp.where(is_known, x, y), averages, before),
+        arrays.tree_where(is_known, averages, before),
         before,
       ),
     )
 
-  return flights.FlightLaw(init=init, start=start)
+  return flights.FlightLaw(start, init)

@@ -10,40 +10,28 @@ action, or the action itself if there is none.
 """
 
 import functools
-from typing import Tuple
+from typing import Any, Tuple
 
 import jax
 import jax.numpy as jnp
 
 from bt_acme import config as config_lib
-from bt_acme.core import types
 from bt_acme.core.behavior_transfer import flights
+from bt_acme.core.behavior_transfer.flight_laws import zeta
 
 
 def make(
   config: config_lib.TransferConfig, learner: config_lib.LearnerConfig
 ) -> flights.FlightLaw:
   """Returns the law with `until_agent_margin` and `max_flight_length`."""
-  del learner
+  law = zeta.make(config, learner)
 
-  def start(
-    state: flights.FlightState,
-    inputs: flights.FlightInput,
-    start_key: types.PRNGKey,
-    length_key: types.PRNGKey,
-  ) -> Tuple[jax.Array, jax.Array, Tuple[()]]:
-    del inputs, length_key
-    return (
-      jax.random.uniform(start_key) < state.start_probability,
-      jnp.full([], config.max_flight_length, jnp.int32),
-      (),
-    )
+  def start(*arguments: Any) -> Tuple[jax.Array, jax.Array, Any]:
+    starts, length, state = law.start(*arguments)
+    return starts, jnp.full_like(length, config.max_flight_length), state
 
-  return flights.FlightLaw(
-    init=tuple,
-    start=start,
-    ends=functools.partial(agent_leads, margin=config.until_agent_margin),
-  )
+  ends = functools.partial(agent_leads, margin=config.until_agent_margin)
+  return flights.FlightLaw(start, ends=ends)
 
 
 def agent_leads(

@@ -42,7 +42,7 @@ def make(
       (),
     )
 
-  return flights.FlightLaw(init=tuple, start=start)
+  return flights.FlightLaw(start)
 
 
 def survival(exponent: float, max_length: int) -> npt.NDArray[np.float32]:
