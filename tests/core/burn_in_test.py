@@ -37,7 +37,7 @@ def _assert_same(result, expected):
   chex.assert_trees_all_close(gradient, expected_gradient, rtol=1e-4, atol=1e-6)
 
 
-def test_burn_in_warms_up_the_state_without_gradient():
+def test_burn_in_warms_up_the_state_without_gradient_unless_it_is_known():
   batch = _batch([0, 2])
   # Each network warms up its own state; here, both are the same network.
   network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
@@ -53,9 +53,7 @@ def test_burn_in_warms_up_the_state_without_gradient():
   )._replace(recurrent_state=state)
   _assert_same(_result(batch, 2), _result(tail, 0))
 
-
-def test_a_sequence_that_starts_an_episode_needs_no_burn_in():
-  batch = _batch([types.NO_ACTION] * 2, real=[6, 4])
+  batch = _batch([types.NO_ACTION] * 2, real=[6, 4])  # It starts an episode.
   _assert_same(_result(batch, 2), _result(batch, 0))
 
 

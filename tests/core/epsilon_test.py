@@ -17,20 +17,13 @@ def test_ladder_matches_reference(num_environments):
     for i in range(num_environments)
   ]
   np.testing.assert_allclose(actual, expected, rtol=1e-6)
-
-
-def test_ladder_has_the_minimum_and_maximum_of_the_paper():
-  ladder = epsilon_lib.ladder(256, base=0.4, alpha=7.0)
-  np.testing.assert_allclose(ladder[[0, -1]], [0.4, 6.55e-4], rtol=1e-3)
-  assert np.all(np.diff(ladder) < 0)
-
-
-@pytest.mark.parametrize('value', [0.0, 0.5, 1.0])
-def test_probabilities_are_accepted(value):
-  epsilon_lib.check(value)
+  if num_environments == 256:  # The values of the paper.
+    np.testing.assert_allclose(actual[[0, -1]], [0.4, 6.55e-4], rtol=1e-3)
 
 
 @pytest.mark.parametrize('value', [-1e-9, 1.001, float('nan')])
-def test_other_numbers_are_refused(value):
+def test_only_probabilities_are_accepted(value):
+  for probability in (0.0, 1.0):
+    epsilon_lib.check(probability)
   with pytest.raises(ValueError, match=rf'^epsilon={value} must lie in'):
     epsilon_lib.check(value)

@@ -67,16 +67,6 @@ def _params():
   return {'lstm/linear': {'w': np.float32(w), 'b': np.float32(b)}}
 
 
-def test_parameters_equal_haikus():
-  example = _example(2)
-  key = jax.random.PRNGKey(3)
-  ours, haikus = (
-    jax.jit(_transformed(lstm).init)(key, *example) for lstm in (_ours, _haikus)
-  )
-  assert ours['lstm/linear']['w'].dtype == jnp.float32
-  chex.assert_trees_all_equal(ours, haikus)
-
-
 def _values_and_gradients(function, length):
   """Returns the values of an LSTM, and the gradients of a sum of them."""
   example = _example(length)
@@ -99,6 +89,11 @@ def _values_and_gradients(function, length):
 
 @functools.cache
 def _expected(length):
+  key, example = jax.random.PRNGKey(3), _example(length)
+  inits = [
+    jax.jit(_transformed(f).init)(key, *example) for f in (_ours, _haikus)
+  ]
+  chex.assert_trees_all_equal(*inits)
   return _values_and_gradients(_haikus, length)
 
 
@@ -157,46 +152,22 @@ def test_gradients_stay_finite_where_gates_saturate():
     assert np.all(np.isfinite(leaf))
 
 
-def test_program_does_not_grow_with_the_sequence():
-  """With a static unroll, the gradient at T = 160 took 37 s to compile."""
-
-  def program(length):
-    def scalar(params, *example):
-      return jnp.sum(_transformed(_ours).apply(params, *example)[0])
-
-    example = _example(length)
-    return len(jax.jit(jax.grad(scalar)).lower(_params(), *example).as_text())
-
-  assert program(160) < 1.05 * program(8)
-
-
 @pytest.mark.parametrize(
-  'length, platform', [(1, 'cpu'), (3, 'cpu'), (3, 'gpu'), (11, 'gpu')]
+  'length, platform', [(1, 'cpu'), (3, 'cpu'), (11, 'gpu')]
 )
 def test_lstms_that_unroll_together_equal_each_alone(
   length, platform, monkeypatch
 ):
   """Their parameters, inputs and states differ."""
   monkeypatch.setattr(lstm, '_UNROLL', 4)  # Compiles faster.
-  rng = np.random.default_rng(0)
-  recurrences = [
-    lstm.Recurrence(
-      *(
-        np.float32(rng.normal(size=shape))
-        for shape in (
-          (_INPUT + _HIDDEN, 4 * _HIDDEN),
-          (4 * _HIDDEN,),
-          (length, 3, _INPUT),
-          (3, _HIDDEN),
-          (3, _HIDDEN),
-        )
-      )
-    )
-    for _ in range(3)
+  parameters = _params()['lstm/linear'].values()
+  lstms = [
+    lstm.Recurrence(*(i * x for x in (*parameters, *_example(length))))
+    for i in np.float32([1, -2, 3])
   ]
   unroll = jax.jit(lstm.unroll)
-  expected = [unroll([each])[0] for each in recurrences]
+  expected = [unroll([each])[0] for each in lstms]
   with toys.as_on(platform):
     # A new function is traced again, for this platform.
-    actual = jax.jit(lambda lstms: lstm.unroll(lstms))(recurrences)
+    actual = jax.jit(lambda lstms: lstm.unroll(lstms))(lstms)
   chex.assert_trees_all_close(actual, expected, rtol=1e-5, atol=1e-6)

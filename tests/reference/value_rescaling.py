@@ -24,10 +24,3 @@ def invert(y, epsilon):
     low = np.where(below, middle, low)
     high = np.where(below, high, middle)
   return np.sign(y) * (low + high) / 2
-
-
-def invert_closed_form(y, epsilon):
-  """Computes R2D2's formula, which loses digits near zero even in float64."""
-  y = np.asarray(y, np.float64)
-  root = np.sqrt(1 + 4 * epsilon * (np.abs(y) + 1 + epsilon))
-  return np.sign(y) * (((root - 1) / (2 * epsilon)) ** 2 - 1)
