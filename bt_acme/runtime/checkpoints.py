@@ -28,7 +28,7 @@ from absl import logging
 from bt_acme import files, untrusted
 
 _ARRAYS, _VALUES, _REPLAY = 'arrays.npz', 'values.json', 'replay'
-_NAME = re.compile(r'checkpoint-(\d+)$')
+_PREFIX = 'checkpoint-'
 _PARTIAL = '.checkpoint-*.partial-*'  # As `files.new_folder` names it.
 _KEPT = 2
 _LONGEST_VALUES = 1 << 24  # Bytes; a thousand environments take 200,000.
@@ -66,12 +66,10 @@ def save(
       may be removed afterwards, but must not be modified.
   """
   root = pathlib.Path(folder)
-  _remove_partial(root)
-  numbers = _numbers(root)
-  number = numbers[0] + 1 if numbers else 1
-  write(root / f'checkpoint-{number}', arrays, values, replay)
-  for old in numbers[_KEPT - 1 :]:
-    files.remove_folder(root / f'checkpoint-{old}')
+  old = numbers(root)
+  write(_path(root, max(old, default=0) + 1), arrays, values, replay)
+  for number in old[_KEPT - 1 :]:
+    files.remove_folder(_path(root, number))
 
 
 def write(
@@ -114,18 +112,12 @@ def _link(source: pathlib.Path, target: pathlib.Path) -> None:
 def prune_replays(folder: str) -> None:
   """Removes all replays except the one of the newest checkpoint.
 
-  Also removes incompletely written checkpoints.
+  Also removes the leftovers of interrupted writes and removals.
   """
   root = pathlib.Path(folder)
-  older = [root / f'checkpoint-{number}' for number in _numbers(root)[1:]]
-  for path in older:
+  for number in numbers(root)[1:]:
     with contextlib.suppress(FileNotFoundError):
-      files.remove_folder(path / _REPLAY)
-  _remove_partial(root)
-
-
-def _remove_partial(root: pathlib.Path) -> None:
-  """Removes the leftovers of interrupted writes and removals."""
+      files.remove_folder(_path(root, number) / _REPLAY)
   for path in root.glob(_PARTIAL):
     shutil.rmtree(path)
 
@@ -143,7 +135,7 @@ def newest_replay(folder: str) -> Replay | None:
   Raises:
     ValueError: if there are checkpoints but none can be read.
   """
-  found = _newest(pathlib.Path(folder), _read_record)
+  found = _newest(pathlib.Path(folder), _read_checked)
   if found is None:
     return None
   path, record = found
@@ -184,8 +176,8 @@ def _newest(
 ) -> tuple[pathlib.Path, _T] | None:
   """Returns the newest readable checkpoint and the result of reading it."""
   errors = []
-  for number in _numbers(folder):
-    path = folder / f'checkpoint-{number}'
+  for number in numbers(folder):
+    path = _path(folder, number)
     try:
       loaded = reads(path)
     except (OSError, ValueError) as error:
@@ -214,7 +206,7 @@ def read(path: pathlib.Path, template: Any) -> tuple[Any, Mapping[str, Any]]:
     OSError: if a file is missing.
     ValueError: if a file is damaged or does not match the template.
   """
-  record = _read_values(path)
+  record = _read_record(path)
   leaves, structure = jax.tree.flatten(template)
   wanted = {
     f'{i:05d}': jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
@@ -244,13 +236,18 @@ def check_sha256(file: pathlib.Path, expected: Any) -> None:
     raise untrusted.InvalidFileError('is damaged: its checksum differs')
 
 
+def _read_checked(path: pathlib.Path) -> dict[str, Any]:
+  """Reads the record of a checkpoint, and verifies the arrays' checksum."""
+  record = _read_record(path)
+  check_sha256(path / _ARRAYS, record.get('arrays_sha256'))
+  return record
+
+
 def _read_record(path: pathlib.Path) -> dict[str, Any]:
-  """Reads the record of a checkpoint and verifies the arrays' checksum."""
-  record = _read_values(path)
-  try:
-    check_sha256(path / _ARRAYS, record.get('arrays_sha256'))
-  except untrusted.InvalidFileError as error:
-    raise untrusted.InvalidFileError(f'{_ARRAYS} {error}') from error
+  """Reads the JSON file of a checkpoint."""
+  record = untrusted.read_json(path / _VALUES, longest=_LONGEST_VALUES)
+  if not isinstance(record, dict) or not isinstance(record.get('values'), dict):
+    raise untrusted.InvalidFileError(f'{_VALUES} is incomplete')
   replay = record.get('replay')
   if replay is not None and not (
     isinstance(replay, dict)
@@ -262,17 +259,13 @@ def _read_record(path: pathlib.Path) -> dict[str, Any]:
   return record
 
 
-def _read_values(path: pathlib.Path) -> dict[str, Any]:
-  """Reads the JSON values of a checkpoint."""
-  record = untrusted.read_json(path / _VALUES, longest=_LONGEST_VALUES)
-  if not isinstance(record, dict) or not isinstance(record.get('values'), dict):
-    raise untrusted.InvalidFileError(f'{_VALUES} is incomplete')
-  return record
+def _path(folder: pathlib.Path, number: int) -> pathlib.Path:
+  return folder / f'{_PREFIX}{number}'
 
 
-def _numbers(folder: pathlib.Path) -> list[int]:
-  """Returns the numbers of the checkpoints in a directory, newest first."""
-  if not folder.is_dir():
-    return []
-  matches = (_NAME.match(path.name) for path in folder.iterdir())
-  return sorted((int(m.group(1)) for m in matches if m), reverse=True)
+def numbers(folder: pathlib.Path, prefix: str = _PREFIX) -> list[int]:
+  """Returns N of the directories `PREFIX-N` in a directory, largest first."""
+  pattern = re.compile(re.escape(prefix) + r'(\d+)$')
+  names = os.listdir(folder) if folder.is_dir() else []
+  matches = map(pattern.match, names)
+  return sorted((int(match[1]) for match in matches if match), reverse=True)

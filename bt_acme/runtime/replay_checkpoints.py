@@ -41,34 +41,26 @@ def layout(config: config_lib.ReplayConfig) -> dict[str, Any]:
   }
 
 
-def check(
-  run: run_config.RunConfig, config: config_lib.ReplayConfig
-) -> checkpoints.Replay | None:
+def check(run: run_config.RunConfig, config: config_lib.ReplayConfig) -> None:
   """Checks the replay from which a run is about to resume.
 
   Args:
     run: the run.
     config: the configuration of the replay.
 
-  Returns:
-    The replay; None if there is none, or if the run does not save replays.
-
   Raises:
     ValueError: if the replay is damaged or has another layout. The message is
       one line that names the possible fixes.
   """
   if not run.checkpoint_replay:
-    return None
+    return
   replay = checkpoints.newest_replay(run.checkpoint_folder)
-  if replay is None:
-    return None
-  problem = _problem(replay, layout(config))
-  if problem:
+  problem = _problem(replay, layout(config)) if replay else ''
+  if replay and problem:
     raise ValueError(
       f'{replay.folder} {problem}. Delete this directory to resume with an '
       'empty replay, or its parent to resume from the previous checkpoint.'
     )
-  return replay
 
 
 def shortage(run: run_config.RunConfig, num_bytes: int) -> str:
@@ -91,26 +83,24 @@ def shortage(run: run_config.RunConfig, num_bytes: int) -> str:
   )
 
 
-def _problem(
-  replay: checkpoints.Replay, expected: dict[str, Any]
-) -> str | None:
-  """Returns the reason why a run cannot use a replay; None if it can."""
+def _problem(replay: checkpoints.Replay, expected: dict[str, Any]) -> str:
+  """Returns the reason why a run cannot use a replay; empty if it can."""
   if replay.layout != expected:
     found = untrusted.shortened(str(dict(replay.layout)))
     return f'has the layout {found}, but this run needs {expected}'
   for name, checksum in replay.sha256.items():
     try:
       checkpoints.check_sha256(replay.folder / name, checksum)
-    except FileNotFoundError:
-      return f'lacks the file {name}'
-    except untrusted.InvalidFileError as error:
-      return f'has a file {name} that {error}'
-  return None
+    except (OSError, untrusted.InvalidFileError) as error:
+      return f'has no intact file {name} ({untrusted.one_line(error)})'
+  return ''
 
 
 def scratch(run: run_config.RunConfig) -> pathlib.Path:
   """Returns the directory that a replay server writes to."""
-  return _folder(run) / 'replay'
+  # This name makes other code treat it as a leftover of a failed write.
+  folder = pathlib.Path(run.checkpoint_folder).absolute() / '.partial-replay'
+  return folder / 'replay'
 
 
 def clear(run: run_config.RunConfig) -> None:
@@ -120,19 +110,25 @@ def clear(run: run_config.RunConfig) -> None:
       shutil.rmtree(path)
 
 
-def take(config: config_lib.ReplayConfig, client: Any) -> checkpoints.Replay:
+def take(
+  run: run_config.RunConfig, config: config_lib.ReplayConfig, client: Any
+) -> checkpoints.Replay | None:
   """Saves the current replay on the server, and waits until it is written.
 
   Args:
+    run: the run.
     config: the configuration of the replay.
     client: a `reverb.Client`.
 
   Returns:
-    The replay in the server's scratch directory.
+    The replay in the server's scratch directory; None if the run does not save
+    replays.
 
   Raises:
     OSError: if the replay cannot be written, or the server has exited.
   """
+  if not run.checkpoint_replay:
+    return None
   try:
     folder = pathlib.Path(client.checkpoint())
   except Exception as error:  # Reverb has an exception class for each status.
@@ -167,9 +163,4 @@ def wait_until_unused(run: run_config.RunConfig, seconds: float) -> None:
 
 
 def _lock_path(run: run_config.RunConfig) -> pathlib.Path:
-  return _folder(run) / 'learner.lock'
-
-
-def _folder(run: run_config.RunConfig) -> pathlib.Path:
-  # This name makes other code treat it as a leftover of a failed write.
-  return pathlib.Path(run.checkpoint_folder).absolute() / '.partial-replay'
+  return scratch(run).with_name('learner.lock')

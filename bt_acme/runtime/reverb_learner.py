@@ -34,12 +34,8 @@ def make(
     logger: the logger of metrics.
     stack: closes the resources that the learner uses.
   """
-  save_replay = None
   if run.checkpoint_replay:
     stack.enter_context(replay_checkpoints.in_use(run))
-    save_replay = functools.partial(
-      replay_checkpoints.take, builder.agent.config.replay, context.replay
-    )
   dataset = builder.make_dataset_iterator(context.replay)
   stack.callback(dataset.stop)
   learner = builder.make_learner(
@@ -53,6 +49,8 @@ def make(
   )
   return learner, saver.Saver(
     run.checkpoint_folder,
-    save_replay,
+    functools.partial(
+      replay_checkpoints.take, run, builder.agent.config.replay, context.replay
+    ),
     functools.partial(replay_checkpoints.clear, run),
   )

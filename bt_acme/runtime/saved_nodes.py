@@ -88,14 +88,14 @@ def read(
     ValueError: if the states are missing, damaged, or belong to other versions
       or behaviors.
   """
+  if not checkpoints.numbers(pathlib.Path(run.checkpoint_folder)):
+    return None
   found = checkpoints.newest_replay(run.checkpoint_folder)
   if found is None:
-    if any(pathlib.Path(run.checkpoint_folder).glob('checkpoint-*')):
-      raise ValueError(
-        f'workdir={run.workdir!r}: the newest checkpoint has no node states, '
-        'so this run cannot be resumed. Choose another workdir.'
-      )
-    return None
+    raise ValueError(
+      f'workdir={run.workdir!r}: the newest checkpoint has no node states, '
+      'so this run cannot be resumed. Choose another workdir.'
+    )
   path = found.folder / _FILE
   with refusals(run):
     check_versions(found.layout['versions'])

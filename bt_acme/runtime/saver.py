@@ -35,28 +35,31 @@ class Saver:
   def __init__(
     self,
     folder: str,
-    take_replay: Callable[[], checkpoints.Replay] | None = None,
+    take_replay: Callable[[], checkpoints.Replay | None] = lambda: None,
     clear: Callable[[], None] = lambda: None,
-    start: Callable[[Callable[[], None]], Any] | None = start_thread,
+    start: Callable[[Callable[[], None]], Any] = start_thread,
     clock: Callable[[], float] = time.monotonic,
+    *,
+    reuses_replay: bool = True,
   ):
     """Initializes a saver that has written nothing.
 
     Args:
       folder: the directory of the run's checkpoints.
       take_replay: writes the replay and returns the complete files, or raises
-        OSError. None omits the replay.
+        OSError. By default, checkpoints contain no replay.
       clear: removes the files that `take_replay` has written.
       start: starts writing without waiting for it, and returns a thread or an
-        object like it. With None, `begin` returns once the checkpoint is
-        written, and no checkpoint is written without its own replay.
+        object like it; or waits for it, and returns None.
       clock: a function that returns seconds.
+      reuses_replay: whether a checkpoint may contain the previous replay.
     """
     self._folder = folder
     self._take_replay = take_replay
     self._clear = clear
     self._start = start
     self._clock = clock
+    self._reuses_replay = reuses_replay
     self._task: Any = None
     # Guards the directory, which has one writer, and the attributes below.
     self._lock = threading.Lock()
@@ -69,15 +72,11 @@ class Saver:
     return self._task is None or not self._task.is_alive()
 
   def begin(self, state: State) -> None:
-    """Starts writing a checkpoint and returns immediately.
+    """Starts writing a checkpoint.
 
     If writing fails, logs a warning and keeps the previous checkpoint.
     """
-    assert self.is_idle
-    if self._start is None:
-      self._run(state)
-    else:
-      self._task = self._start(lambda: self._run(state))
+    self._task = self._start(lambda: self._run(state))
 
   def finish(self, state: State, seconds: float | None = None) -> None:
     """Writes the last checkpoint.
@@ -98,7 +97,8 @@ class Saver:
     with self._lock:
       self._is_closed = True  # A replay that completes later is ignored.
       if self._written is not state:
-        self._write(state, self._last_replay())
+        take = self._newest_replay if self._reuses_replay else self._take_replay
+        self._write(state, take())
       if seconds is None:
         checkpoints.prune_replays(self._folder)
 
@@ -128,27 +128,22 @@ class Saver:
 
   def _fresh_or_newest(self) -> checkpoints.Replay | None:
     """Saves the replay; if that fails, returns the newest saved one."""
-    if self._take_replay is None:
-      return None
-    if self._start is None:
-      return self._take_replay()
     try:
       return self._take_replay()
     except OSError as error:
+      if not self._reuses_replay:
+        raise
       # This frees disk space for the other parts of the checkpoint.
       self._clear()
       logging.warning(
         'Replay not saved; reusing the one of the previous checkpoint: %s',
         untrusted.one_line(error),
       )
+    return self._newest_replay()
+
+  def _newest_replay(self) -> checkpoints.Replay | None:
     return checkpoints.newest_replay(self._folder)
 
   def _write(self, state: State, replay: checkpoints.Replay | None) -> None:
     checkpoints.save(self._folder, *state, replay)
     self._written = state
-
-  def _last_replay(self) -> checkpoints.Replay | None:
-    """Returns the replay to use for the final checkpoint."""
-    if self._start is not None or self._take_replay is None:
-      return checkpoints.newest_replay(self._folder)
-    return self._take_replay()

@@ -31,13 +31,15 @@ def dump(value: Any, file: BinaryIO) -> None:
   """Writes a value to a file: a line of JSON, then its parts.
 
   Args:
-    value: see `encode`.
+    value: None, bool, int, float, str, bytes, NumPy arrays and scalars, in
+      lists, tuples and dicts.
     file: a file open for writing.
 
   Raises:
-    ValueError: see `encode`; nothing is written then.
+    ValueError: if the value contains any other type; nothing is written then.
   """
-  tree, parts = encode(value)
+  encoder = _Encoder()
+  tree, parts = encoder.encode(value), encoder.parts
   body = {'sizes': [memoryview(part).nbytes for part in parts], 'tree': tree}
   file.write(json.dumps(body).encode() + b'\n')
   for part in parts:
@@ -52,7 +54,7 @@ def load(file: BinaryIO, end: int) -> Any:
     end: the offset of the end of the value, at most that of the file.
 
   Raises:
-    ValueError: if `dump` cannot have written this value.
+    Exception: of any type, if `dump` cannot have written this value.
   """
   body = untrusted.parse_json(file.readline())
   sizes, left = body['sizes'], end - file.tell()
@@ -60,29 +62,15 @@ def load(file: BinaryIO, end: int) -> Any:
     raise untrusted.InvalidFileError(
       f'the {left:,} bytes of data do not match the listed sizes'
     )
-  return decode(body['tree'], sizes, file)
-
-
-def encode(value: Any) -> tuple[Any, list[Any]]:
-  """Encodes a value as a JSON tree and binary parts.
-
-  Args:
-    value: None, bool, int, float, str, bytes, NumPy arrays and scalars, in
-      lists, tuples and dicts.
-
-  Returns:
-    The structure of the value, which can be stored as JSON, and the contents of
-    bytes and arrays, as bytes or C-contiguous arrays.
-
-  Raises:
-    ValueError: if it contains a value of any other type.
-  """
-  encoder = _Encoder()
-  return encoder.encode(value), encoder.parts
+  return _Decoder(sizes, file).decode(body['tree'])
 
 
 class _Encoder:
-  """Collects the parts of one value."""
+  """Encodes one value as JSON, and collects its parts.
+
+  Attributes:
+    parts: the contents of bytes and arrays, as bytes or C-contiguous arrays.
+  """
 
   def __init__(self) -> None:
     self.parts: list[Any] = []
@@ -126,35 +114,11 @@ class _Encoder:
     return [array.dtype.str, list(array.shape), order, len(self.parts) - 1]
 
 
-def decode(tree: Any, sizes: list[int], file: BinaryIO) -> Any:
-  """Decodes a value that `encode` returned; treats the input as untrusted.
-
-  Each part becomes at most one array, so memory use is limited by the size of
-  the file.
-
-  Args:
-    tree: the structure of the value.
-    sizes: the number of bytes of each part; all of them are in the file.
-    file: a file open at the start of the parts.
-
-  Raises:
-    ValueError: if `encode` cannot have returned this tree.
-  """
-  decoder = _Decoder(sizes, file)
-  try:
-    return decoder.decode(tree)
-  except Exception as error:  # A damaged tree can raise any error.
-    raise untrusted.InvalidFileError(
-      f'is damaged ({untrusted.one_line(error)})'
-    ) from error
-
-
 class _Decoder:
   """Reads the parts of one value in order."""
 
   def __init__(self, sizes: list[int], file: BinaryIO):
-    self._sizes = sizes
-    self._file = file
+    self._sizes, self._file = sizes, file
     self._next = 0
     self._bytes: dict[int, bytes] = {}
     self._decoders: dict[str, Callable[[Any], Any]] = {
@@ -162,7 +126,7 @@ class _Decoder:
       'dict': lambda pairs: {self.decode(k): self.decode(v) for k, v in pairs},
       'bytes': self._shared_bytes,
       'array': lambda described: self._array(*described),
-      'scalar': lambda described: _scalar(*described),
+      'scalar': lambda described: _DTYPES[described[0]].type(described[1]),
     }
 
   def decode(self, tree: Any) -> Any:
@@ -193,12 +157,5 @@ class _Decoder:
     if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != size:
       raise ValueError(f'{size} bytes do not fit {dtype} of shape {shape}')
     flat = np.empty(size, np.uint8)
-    if self._file.readinto(flat) != size:  # type: ignore[attr-defined]
-      raise ValueError(f'part {number} is incomplete')
+    self._file.readinto(flat)  # type: ignore[attr-defined]
     return flat.view(kind).reshape(shape, order=order)
-
-
-def _scalar(dtype: str, value: Any) -> np.generic:
-  if not isinstance(value, (int, float)):
-    raise TypeError(f'a {type(value).__name__} is not a scalar')
-  return _DTYPES[dtype].type(value)

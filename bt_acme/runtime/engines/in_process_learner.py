@@ -53,7 +53,6 @@ class InProcessLearner(learner_lib.Learner):
     self._allowed = 0  # Steps that the replay allowed after the last iteration.
     self._spacing = 1  # Iterations between two starts of steps.
     self._idle_iterations = 0  # Iterations since steps were last started.
-    self._has_started = False
     self._logger = logger
     self._increment = increment
     self.replay = in_process_replay.InProcessReplay(
@@ -80,7 +79,7 @@ class InProcessLearner(learner_lib.Learner):
       seconds: unused, because counts alone determine when steps start.
 
     Returns:
-      Whether any step was ever started.
+      Whether a step has been started, so that the step is compiled.
     """
     del seconds
     allowed = self.replay.num_allowed(self._batch_size)
@@ -92,13 +91,9 @@ class InProcessLearner(learner_lib.Learner):
       self._idle_iterations = 0
       self._finish()
       for _ in range(math.ceil(allowed / self._sequence_period)):
-        self._start()
+        self.start(self.replay.sample(self._batch_size))
       self._allowed = self.replay.num_allowed(self._batch_size)
-    return self._has_started
-
-  def _start(self) -> None:
-    self.start(self.replay.sample(self._batch_size))
-    self._has_started = True
+    return bool(self.num_finished or self.pending)
 
   def _finish(self) -> None:
     """Waits for the pending steps, and sets the priorities.
