@@ -30,6 +30,7 @@ from bt_acme.runtime import (
   provenance,
   replay_server,
   reverb_learner,
+  seeds,
 )
 
 # The run ends when the node with the main label exits. It has failed if a node
@@ -64,7 +65,8 @@ def make_program(
   # Each session of the run uses new seeds. They are computed here, because the
   # machines of the actors need not see the workdir.
   session = provenance.current(run.workdir)
-  acting_run = dataclasses.replace(run, seed=session.seed(run.seed))
+  seed = seeds.for_run(run.seed, session.number)
+  acting_run = dataclasses.replace(run, seed=seed)
   program = lp.Program('bt_acme')
   handles: dict[str, Any] = {}
 

@@ -22,7 +22,6 @@ import jax
 
 from bt_acme import files, untrusted, version
 from bt_acme.evaluation import logs
-from bt_acme.runtime import seeds
 
 _FILE = 'provenance.json'
 _LABELS = ('actor', 'learner', 'evaluator')
@@ -52,13 +51,6 @@ class Session(NamedTuple):
   def seconds(self, now: float) -> float:
     """Returns the duration of the run in seconds, over all sessions."""
     return self.seconds_before + now - self.started
-
-  def seed(self, seed: int) -> int:
-    """Derives the seed of this session, so that no session repeats episodes.
-
-    The first session uses the seed of the run.
-    """
-    return seeds.for_run(seed, self.number)
 
 
 def begin(
@@ -245,13 +237,13 @@ def _git(folder: pathlib.Path, *arguments: str) -> str | None:
   # A Git hook may have set variables for another checkout.
   own = {k: v for k, v in os.environ.items() if not k.startswith('GIT_')}
   try:
-    done = subprocess.run(
+    output = subprocess.check_output(
       command,
       env=own,
-      capture_output=True,
+      stderr=subprocess.DEVNULL,
       text=True,
       timeout=_GIT_SECONDS,
     )
   except (OSError, subprocess.SubprocessError):
     return None
-  return done.stdout.strip() if done.returncode == 0 else None
+  return output.strip()
