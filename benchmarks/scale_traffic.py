@@ -61,7 +61,7 @@ def _run(**settings: Any) -> run_config.RunConfig:
 def _serve(run: run_config.RunConfig) -> courier.Server:
   """Serves a coordinator from this process."""
   served = coordinator.Coordinator(run, lambda steps: None, _context())
-  served.resume({})
+  served.resume({'actor_steps': 0, 'learner_steps': 0})
   server = courier.Server()
   for name in ('lease', 'report_acting', 'get_counts'):
     server.Bind(name, getattr(served, name))

@@ -1,6 +1,5 @@
 """The actor node, which steps environments and fills the replay."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ from bt_acme.config import run as run_config
 from bt_acme.core import epsilon
 from bt_acme.environments import saving, vector
 from bt_acme.replay import sinks as sinks_lib
-from bt_acme.runtime import node, seeds
+from bt_acme.runtime import node
 
 _REPORT_PERIOD = 32  # Vector steps between two reports to the coordinator.
 # Seconds that an actor without its inference server waits to be stopped.
@@ -45,15 +44,10 @@ class ActorNode(node.Node):
       context: the context, with clients of the coordinator, the learner, the
         replay, and the inference server if there is one.
     """
-    super().__init__(context)
-    self._run = run
+    super().__init__(run, context)
     self._agent = agent
     self._index = index
     self._make_writer = make_writer
-    self._coordinator = context.coordinator
-    self._learner = context.learner
-    # A restarted actor must not repeat its episodes.
-    self._seed = seeds.for_node(run.seed, context.attempt)
     self._clients: list[variables.VariableClient] = []
     self._writers: list[Any] = []
     self._sinks: list[Any] = []
@@ -168,7 +162,7 @@ class ActorNode(node.Node):
     ]
     # A writer waits while the learner is behind, which would be forever once
     # the learner has stopped.
-    self._context.register_stop_handler(functools.partial(_stop, self._writers))
+    self._context.register_stop_handler(self._stop_writers)
     return [
       self._make_group(
         self._index * run.groups_per_actor + i,
@@ -272,7 +266,6 @@ class ActorNode(node.Node):
     )
     self._taken, self._episodes = 0, []
 
-
-def _stop(writers: list[Any]) -> None:
-  for writer in writers:
-    writer.stop()
+  def _stop_writers(self) -> None:
+    for writer in self._writers:
+      writer.stop()

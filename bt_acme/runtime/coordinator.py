@@ -63,8 +63,7 @@ class Coordinator(node.Node):
       make_display: makes the display of the progress.
       context: the context of the node; its clients are not used.
     """
-    super().__init__(context)
-    self._run = run
+    super().__init__(run, context)
     self._make_display = make_display
     self._display: Any = None
     self._learner_ended = threading.Event()
@@ -75,7 +74,7 @@ class Coordinator(node.Node):
     self._leased = 0
     self._leases: dict[int, _Lease] = {}  # By the actor's index.
     self._evaluators_done: set[int] = set()  # Indices.
-    self._evaluated: set[float | None] = set()  # Evaluation points.
+    self._evaluated: set[float] = set()  # Evaluation points.
     self._status: dict[str, float] = {}
     self._returns: list[float] = []
     self._logs: dict[str, metrics.MetricsLogger] = {}
@@ -98,34 +97,29 @@ class Coordinator(node.Node):
 
   def poll_to_save(
     self, status: Mapping[str, float]
-  ) -> tuple[int, dict[str, int], int]:
-    """Returns the phase, all counts, and the length of the actors' log in rows.
+  ) -> tuple[int, dict[str, int]]:
+    """Returns the phase and all counts.
 
     Args:
       status: values to show on the progress line.
     """
     with self._lock:
       self._status.update(status)
-      rows = self._logger('actor').num_written
-      return self._advance(), dict(self._counts), rows
+      return self._advance(), dict(self._counts)
 
-  def resume(
-    self, counts: Mapping[str, int], actor_rows: int | None = None
-  ) -> None:
+  def resume(self, counts: Mapping[str, int]) -> None:
     """Starts the run, from the state in a checkpoint if there is one.
 
     The learner calls this method once it is ready.
 
     Args:
-      counts: all counts at the checkpoint.
-      actor_rows: the number of rows in the actors' log at the checkpoint; later
-        rows are dropped. None if the number is not known.
+      counts: all counts at the checkpoint. Later rows of the actors' log are
+        dropped.
     """
     with self._lock:
-      self._add({'actor_steps': 0, 'learner_steps': 0, **counts})
-      self._leased = counts.get('actor_steps', 0)
-      if actor_rows is not None:
-        self._logger('actor').cut(actor_rows, self._leased)
+      self._add(counts)
+      self._leased = counts['actor_steps']
+      self._logger('actor').cut(counts)
       self._advance_to(node.Phase.RUNNING)
 
   def lease(self, actor: int, attempt: int, actor_steps: int) -> int | None:
@@ -179,29 +173,29 @@ class Coordinator(node.Node):
 
   def report_evaluation(
     self, actor_steps: int, rows: list[dict[str, float]]
-  ) -> None:
-    """Logs the episodes of an evaluation.
+  ) -> bool:
+    """Logs the episodes of an evaluation, unless they are already logged.
 
     Args:
       actor_steps: the number of actor steps from which the evaluated parameters
         were learned.
       rows: the metrics of each episode; at least one.
-    """
-    returns = [row['episode_return'] for row in rows]
-    point = rows[0].get(evaluation_schedule.POINT)
-    with self._lock:
-      if point is not None and point in self._evaluated:
-        return  # The first evaluator failed before it removed the evaluation.
-      logger = self._logger('evaluator')  # Raises OSError if the disk is full.
-      self._evaluated.add(point)
-      for row in rows:
-        logger.write({**self._counts, 'actor_steps': actor_steps, **row})
-      self._status['evaluator_return'] = float(np.mean(returns))
 
-  def evaluations_are_logged(self) -> bool:
-    """Returns whether all rows of evaluations so far are on the disk."""
+    Returns:
+      Whether the rows are on the disk. If they are not, because the disk is
+      full, report them again later.
+    """
+    point = rows[0][evaluation_schedule.POINT]
     with self._lock:
-      if not self._logger('evaluator').write_waiting():
+      logger = self._logger('evaluator')  # Raises OSError if the disk is full.
+      # The first evaluator may have failed before it removed the evaluation.
+      if point not in self._evaluated:
+        self._evaluated.add(point)
+        for row in rows:
+          logger.write({**self._counts, 'actor_steps': actor_steps, **row})
+        returns = [row['episode_return'] for row in rows]
+        self._status['evaluator_return'] = float(np.mean(returns))
+      if not logger.write_waiting():
         return False
     metrics.sync(self._run.workdir, ['evaluator'])
     return True

@@ -8,9 +8,8 @@ count as `actor_steps`.
 """
 
 import pathlib
-import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from bt_acme.evaluation import logs
 from bt_acme.runtime import checkpoints, metrics
 
 POINT = 'evaluation_point'  # The name of the column.
-_NAME = re.compile(r'evaluation-(\d+)$')
+_PREFIX = 'evaluation-'
 
 
 def pending(
@@ -79,18 +78,12 @@ class Queue:
     rows = logs.read_rows(run.workdir, 'evaluator')
     self._last = max([last_point(rows), *self._waiting()])
 
-  def enqueue(
-    self,
-    actor_steps: int,
-    get_variables: Callable[[], assembly.Variables],
-    get_statistics: Callable[[], Any],
-  ) -> None:
+  def enqueue(self, actor_steps: int, learner: Any) -> None:
     """Stores an evaluation for each point that has been reached.
 
     Args:
       actor_steps: the number of actor steps taken so far.
-      get_variables: returns the parameters, as NumPy arrays.
-      get_statistics: returns the merged statistics of the intrinsic reward.
+      learner: a `bt_acme.learner.Learner`.
     """
     if not self._run.num_evaluators:
       return
@@ -98,18 +91,18 @@ class Queue:
       self._run, last=self._last, begin=self._begin, actor_steps=actor_steps
     )
     for point in points:
-      statistics = get_statistics()
+      statistics = learner.statistics.merged()
       values = {
         'actor_steps': actor_steps,
         'statistics': None
         if statistics is None
         else {k: float(v) for k, v in statistics._asdict().items()},
       }
-      checkpoints.write(self._path(point), get_variables(), values)
+      checkpoints.write(self._path(point), learner.variables, values)
       self._last = point
 
   def take(
-    self, evaluator: int, get_template: Callable[[], assembly.Variables]
+    self, evaluator: int, learner: Any
   ) -> tuple[int, assembly.Learned] | None:
     """Returns the earliest available evaluation, or None.
 
@@ -117,8 +110,8 @@ class Queue:
       evaluator: the index of the evaluator that will run the evaluation. If the
         same evaluator took an evaluation before and failed, that evaluation
         becomes available again.
-      get_template: returns variables of the same structure, shapes and dtypes;
-        called only if there is an evaluation.
+      learner: a learner of the same agent. Its variables are copied only if
+        there is an evaluation, because this may wait for learner steps.
 
     Returns:
       The evaluation point, and the policy when the evaluation became pending.
@@ -131,7 +124,7 @@ class Queue:
         return None
       point = min(points)
       self._taken[evaluator] = point
-    variables, values = checkpoints.read(self._path(point), get_template())
+    variables, values = checkpoints.read(self._path(point), learner.variables)
     statistics = values['statistics']
     if statistics is not None:
       assert self._agent.intrinsic is not None
@@ -156,15 +149,12 @@ class Queue:
     path = pathlib.Path(self._run.workdir) / 'logs' / 'evaluator' / 'logs.csv'
     if waiting and path.exists():
       metrics.CSVTable(path).keep(
-        lambda row: not row.get(POINT) or int(float(row[POINT])) not in waiting
+        lambda row: float(row.get(POINT) or -1) not in waiting
       )
 
   def _path(self, point: int) -> pathlib.Path:
-    return self._folder / f'evaluation-{point}'
+    return self._folder / f'{_PREFIX}{point}'
 
   def _waiting(self) -> list[int]:
     """Returns the points of all pending evaluations."""
-    if not self._folder.is_dir():
-      return []
-    matches = (_NAME.match(path.name) for path in self._folder.iterdir())
-    return [int(match[1]) for match in matches if match]
+    return checkpoints.numbers(self._folder, _PREFIX)

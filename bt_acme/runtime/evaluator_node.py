@@ -2,7 +2,7 @@
 
 from bt_acme import assembly, evaluation
 from bt_acme.config import run as run_config
-from bt_acme.runtime import evaluation_schedule, node, seeds
+from bt_acme.runtime import evaluation_schedule, node
 
 _POLL_SECONDS = 0.5  # Between two checks for pending evaluations.
 
@@ -25,19 +25,16 @@ class EvaluatorNode(node.Node):
       index: the index of this evaluator among the evaluators of the run.
       context: the context, with clients of the coordinator and the learner.
     """
-    super().__init__(context)
-    self._run = run
+    super().__init__(run, context)
     self._agent = agent
     self._index = index
-    self._coordinator = context.coordinator
-    self._learner = context.learner
     self._evaluator: evaluation.Evaluator | None = None
-    # The evaluation whose rows are buffered while the disk is full.
-    self._unlogged: int | None = None
+    # The actor steps and rows of an evaluation, until they are on the disk.
+    self._unlogged: tuple[int, list[dict[str, float]]] | None = None
 
   def iterate(self) -> float | None:
     """Runs the next evaluation, if one is pending."""
-    if self._unlogged is not None and not self._confirm(self._unlogged):
+    if not self._log():
       return _POLL_SECONDS
     phase = self._coordinator.poll()
     if phase == node.Phase.STARTING:
@@ -65,11 +62,9 @@ class EvaluatorNode(node.Node):
       learned.variables, learned.statistics, should_stop=self._should_stop
     )
     if rows:
-      self._coordinator.report_evaluation(
-        learned.actor_steps,
-        [{evaluation_schedule.POINT: point, **row} for row in rows],
-      )
-      self._confirm(point)
+      marked = [{evaluation_schedule.POINT: point, **row} for row in rows]
+      self._unlogged = learned.actor_steps, marked
+      self._log()
 
   def _make_evaluator(self) -> evaluation.Evaluator:
     """Makes the evaluator, with environment seeds that no actor uses."""
@@ -78,21 +73,25 @@ class EvaluatorNode(node.Node):
     return evaluation.Evaluator(
       self._agent,
       episodes=run.evaluation_episodes,
-      seed=seeds.for_node(run.seed, self._context.attempt),
+      seed=self._seed,
       first_environment=first,
     )
 
-  def _confirm(self, point: int) -> bool:
-    """Removes an evaluation if its rows are on the disk.
+  def _log(self) -> bool:
+    """Logs the last evaluation, and removes it once its rows are on the disk.
 
     While the disk is full, the evaluation stays pending in case this process
     fails.
+
+    Returns:
+      Whether nothing is left to log.
     """
-    if not self._coordinator.evaluations_are_logged():
-      self._unlogged = point
-      return False
-    self._learner.evaluation_done(point)
-    self._unlogged = None
+    if self._unlogged is not None:
+      if not self._coordinator.report_evaluation(*self._unlogged):
+        return False
+      _, rows = self._unlogged
+      self._learner.evaluation_done(rows[0][evaluation_schedule.POINT])
+      self._unlogged = None
     return True
 
   def _should_stop(self) -> bool:

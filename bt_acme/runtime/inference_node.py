@@ -10,7 +10,7 @@ from bt_acme.acting import server as server_lib
 from bt_acme.acting import variables
 from bt_acme.config import run as run_config
 from bt_acme.core import epsilon
-from bt_acme.runtime import node, seeds
+from bt_acme.runtime import node
 
 _SERVE_SECONDS = 0.5  # Between two checks whether to stop.
 
@@ -35,60 +35,50 @@ class InferenceNode(node.Node):
       agent: the agent that acts.
       context: the context, with a client of the learner.
     """
-    super().__init__(context)
-    self._run = run
-    self._agent = agent
-    self._learner = context.learner
-    self._ready = threading.Event()
-    self._server: server_lib.InferenceServer | None = None
+    super().__init__(run, context)
+    acting = agent.config.acting
+    # One vector step of the run is one answer to each group.
+    self._period = acting.variable_update_period * run.num_groups
     self._answered = 0  # Requests since the last parameters were fetched.
-
-  def act(self, *request: Any) -> Any:
-    """Selects actions; see `server.InferenceServer.act`."""
-    self._ready.wait()
-    assert self._server is not None
-    return self._server.act(*request)
-
-  def restore_statistics(self, *request: Any) -> None:
-    """Restores statistics; see `server.InferenceServer.restore_statistics`."""
-    self._ready.wait()
-    assert self._server is not None
-    self._server.restore_statistics(*request)
-
-  def start(self) -> None:
-    """Makes the server, with the learner's first parameters."""
-    run, acting = self._run, self._agent.config.acting
+    self._ready = threading.Event()
     self._server = server_lib.InferenceServer(
-      self._agent,
+      agent,
       epsilons=epsilon.ladder(
         run.num_environments,
         base=acting.epsilon_base,
         alpha=acting.epsilon_alpha,
       ),
-      seed=seeds.for_node(run.seed, self._context.attempt),
+      seed=self._seed,
       group_size=run.group_size,
       # On a CPU, computing rewards would delay the emulators.
       rewards=jax.default_backend() != 'cpu',
     )
+
+  def act(self, *request: Any) -> Any:
+    """Selects actions; see `server.InferenceServer.act`."""
+    self._ready.wait()
+    return self._server.act(*request)
+
+  def restore_statistics(self, *request: Any) -> None:
+    """Restores statistics; see `server.InferenceServer.restore_statistics`."""
+    self._ready.wait()
+    self._server.restore_statistics(*request)
+
+  def start(self) -> None:
+    """Compiles, and fetches the learner's first parameters."""
     self._server.warm_up()  # While the learner and the actors start.
     self._server.update_variables(variables.fetch(self._learner))
     self._ready.set()
 
   def iterate(self) -> float:
     """Answers requests, and fetches new parameters periodically."""
-    assert self._server is not None
     self._answered += self._server.serve(_SERVE_SECONDS)
     self.is_warm = self.is_warm or self._answered > 0
-    # One vector step of the run is one answer to each group.
-    period = (
-      self._agent.config.acting.variable_update_period * self._run.num_groups
-    )
-    if self._answered >= period:
+    if self._answered >= self._period:
       self._server.update_variables(variables.fetch(self._learner))
       self._answered = 0
     return node.AT_ONCE
 
   def close(self) -> None:
     """Unblocks actors that wait for an answer."""
-    if self._server is not None:
-      self._server.stop()
+    self._server.stop()

@@ -1,9 +1,9 @@
 """Reads the learned policy from the newest checkpoint of a run."""
 
-from bt_acme import assembly, learner_assembly, untrusted
+from bt_acme import assembly, learner_assembly
 from bt_acme.acting import statistics_store
 from bt_acme.config import run as run_config
-from bt_acme.runtime import checkpoints, old_checkpoints
+from bt_acme.runtime import checkpoints, old_checkpoints, saved_nodes
 
 
 def read(run: run_config.RunConfig, agent: assembly.Agent) -> assembly.Learned:
@@ -26,14 +26,9 @@ def read(run: run_config.RunConfig, agent: assembly.Agent) -> assembly.Learned:
       'until it has written one.'
     )
   state, values = restored
-  try:
+  with saved_nodes.refusals(run):  # Damaged values can raise any error.
     statistics = statistics_store.saved(agent, values['learner'])
     actor_steps = int(values['counts'].get('actor_steps', 0))
-  except Exception as error:  # Damaged values can raise any error.
-    raise ValueError(
-      f'workdir={run.workdir!r}: the values of its checkpoint are damaged '
-      f'({untrusted.one_line(error)}). Load another run.'
-    ) from error
   return assembly.Learned(
     actor_steps,
     assembly.Variables(state.params, state.intrinsic_params),

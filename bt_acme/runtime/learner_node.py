@@ -1,6 +1,7 @@
 """The learner node, which learns, serves actors, saves and exports."""
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,7 +17,6 @@ from bt_acme.runtime import (
   node,
   provenance,
   saver,
-  snapshots,
 )
 
 _POLL_SECONDS = 0.5  # Between two checks whether the run is over.
@@ -27,20 +27,14 @@ _REPORT_SECONDS = 1.0
 _REPLAY_SECONDS = 4.0
 # Timeout in seconds for the last call to the coordinator.
 _LAST_POLL_SECONDS = 1.0
+_WARNING_SECONDS = 600.0  # Between two warnings of a full disk.
 
 
 # Makes the learner and the saver of its checkpoints, in the process of the
-# node. A learner has the methods of `in_process_learner.InProcessLearner`. The
-# stack closes the resources that they use.
-MakeLearner = Callable[
-  [
-    run_config.RunConfig,
-    node.Context,
-    metrics.MetricsLogger,
-    contextlib.ExitStack,
-  ],
-  tuple[Any, saver.Saver],
-]
+# node, from the run, the context of the node, a `metrics.MetricsLogger`, and a
+# `contextlib.ExitStack` that closes the resources that they use. A learner has
+# the methods of `in_process_learner.InProcessLearner`.
+MakeLearner = Callable[..., tuple[Any, saver.Saver]]
 
 
 class LearnerNode(node.Node):
@@ -66,27 +60,15 @@ class LearnerNode(node.Node):
       make_learner: makes the learner.
       context: the context, with clients of the coordinator and the replay.
     """
-    super().__init__(context)
-    self._run = run
+    super().__init__(run, context)
     self._agent = agent
     self._make_learner = make_learner
-    self._coordinator = context.coordinator
-    self._is_disk_full = False  # At the last attempt to save.
     self._ready = threading.Event()
     self._has_ended = False
     self._stack = contextlib.ExitStack()
     self._next_poll = self._saved_at = context.clock()
-    # The counts of the coordinator at the last poll, and the number of rows in
-    # the logs of the actors and the learner by then. The latter is None after
-    # resuming from a version that did not save it.
-    self._counts: Mapping[str, int] = {}
-    self._log_rows: Mapping[str, int] | None = None
-    # Made by `start`.
-    self._learner: Any
-    self._logger: metrics.MetricsLogger
-    self._evaluations: evaluation_schedule.Queue
-    self._snapshots: list[int]  # Steps of pending snapshots.
-    self._saver: saver.Saver
+    # The counts of the coordinator at the last poll.
+    self._counts: Mapping[str, int] = {'actor_steps': 0, 'learner_steps': 0}
 
   def get_variables(self, names: Sequence[str]) -> list[Any]:
     """Returns the learner's variables by name."""
@@ -115,8 +97,7 @@ class LearnerNode(node.Node):
   ) -> tuple[int, assembly.Learned] | None:
     """Returns the next pending evaluation; None if there is none."""
     self._ready.wait()
-    # Deferred: copying the variables may wait for learner steps.
-    return self._evaluations.take(evaluator, lambda: self._learner.variables)
+    return self._evaluations.take(evaluator, self._learner)
 
   def evaluation_done(self, point: int) -> None:
     """Removes the evaluation of this point, which has been logged."""
@@ -141,15 +122,13 @@ class LearnerNode(node.Node):
       run, self._context, self._logger, self._stack
     )
     self._restore()
-    actor_steps, rows = self._actor_steps, self._log_rows
-    if rows is not None:
-      self._logger.cut(rows['learner'], actor_steps)
+    self._logger.cut(self._counts)
+    actor_steps = self._actor_steps
     self._evaluations = evaluation_schedule.Queue(run, self._agent, actor_steps)
-    self._snapshots = snapshots.pending(run, actor_steps)
-    self._enqueue_evaluations()
-    self._coordinator.resume(
-      self._counts, None if rows is None else rows['actor']
-    )
+    # The steps of pending snapshots, smallest first.
+    self._snapshots = _pending_snapshots(run, actor_steps)
+    self._evaluations.enqueue(actor_steps, self._learner)
+    self._coordinator.resume(self._counts)
     self._ready.set()
 
   def iterate(self) -> float | None:
@@ -174,11 +153,10 @@ class LearnerNode(node.Node):
     """Saves, unless the final state of the run is already saved."""
     if self._has_ended:
       return
-    self._logger.flush()  # Only written rows are counted.
     # The coordinator may have exited already.
     answer = self._context.call_with_timeout(self._poll, _LAST_POLL_SECONDS)
     if answer is not None:
-      _, self._counts, self._log_rows = answer
+      _, self._counts = answer
     self._finish(_REPLAY_SECONDS)
     self._context.saved()  # Not later: the next call may block.
     self._end(False)
@@ -211,28 +189,24 @@ class LearnerNode(node.Node):
     restored = checkpoints.restore(
       self._run.checkpoint_folder, self._learner.template
     )
-    if restored is None:
-      # Rows written before the first checkpoint will be written again.
-      self._log_rows = {'actor': 0, 'learner': 0}
-      return
-    arrays, values = restored
-    self._learner.restore({'arrays': arrays, 'values': values['learner']})
-    self._counts, self._log_rows = values['counts'], values.get('log_rows')
+    if restored is not None:
+      arrays, values = restored
+      self._learner.restore({'arrays': arrays, 'values': values['learner']})
+      self._counts = values['counts']
 
   @property
   def _actor_steps(self) -> int:
     """The number of actor steps at the last poll."""
-    return self._counts.get('actor_steps', 0)
+    return self._counts['actor_steps']
 
   def _poll_and_save(self) -> None:
     """Polls the coordinator, then finishes the run or saves a checkpoint."""
-    phase, self._counts, self._log_rows = self._poll()
+    phase, self._counts = self._poll()
     now = self._context.clock()
     self._next_poll = now + (_POLL_SECONDS if self._run.has_nodes else 0.0)
     if phase >= node.Phase.LEARNER_FINISHES:
       self._learner.flush()
-      self._logger.flush()  # Only written rows are counted.
-      _, self._counts, self._log_rows = self._poll()
+      _, self._counts = self._poll()
       self._finish(None)
       if self._agent.intrinsic is not None:
         self._export(self._run.behavior_folder)
@@ -246,44 +220,36 @@ class LearnerNode(node.Node):
     Args:
       seconds: the timeout for the replay in seconds; None if the run is over.
     """
+    self._logger.flush()
     self._store_pending()
     self._saver.finish(self._state(), seconds)
 
-  def _poll(self) -> tuple[int, Mapping[str, int], Mapping[str, int]]:
-    """Returns the phase, the counts and the lengths of the logs."""
-    # Counted before the call, so that no counted row is newer than the answer.
-    own_rows = self._logger.num_written
-    phase, counts, actor_rows = self._coordinator.poll_to_save(
-      {'replay_size': self._learner.replay_size}
-    )
-    return phase, counts, {'actor': actor_rows, 'learner': own_rows}
+  def _poll(self) -> tuple[int, Mapping[str, int]]:
+    """Returns the phase and the counts."""
+    status = {'replay_size': self._learner.replay_size}
+    return self._coordinator.poll_to_save(status)
 
   def _state(self) -> saver.State:
     """Returns the contents of a checkpoint, without the replay."""
-    # The rows that a checkpoint counts must survive a power failure, too.
+    # The rows before a checkpoint must survive a power failure, too.
     metrics.sync(self._run.workdir, ('actor', 'learner'))
     state = self._learner.save()
-    values: dict[str, Any] = {
+    steps = self._learner.learner_steps
+    return state['arrays'], {
       'learner': state['values'],
-      'counts': {
-        **self._counts,
-        'learner_steps': self._learner.learner_steps,
-      },
+      'counts': {**self._counts, 'learner_steps': steps},
     }
-    if self._log_rows is not None:
-      values['log_rows'] = dict(self._log_rows)
-    return state['arrays'], values
 
   def _store_pending(self) -> None:
-    """Stores pending snapshots and evaluations.
+    """Stores snapshots and evaluations whose steps have been reached.
 
     Call this method before saving a checkpoint, because a run that resumes from
-    the checkpoint skips them.
+    the checkpoint skips them. What cannot be stored stays pending.
     """
-    snapshots.export_due(
-      self._run, self._snapshots, self._actor_steps, self._export
-    )
-    self._enqueue_evaluations()
+    while self._snapshots and self._snapshots[0] <= self._actor_steps:
+      self._export(self._run.snapshot_folder(self._snapshots[0]))
+      del self._snapshots[0]
+    self._evaluations.enqueue(self._actor_steps, self._learner)
 
   def _try_to_save(self, now: float) -> None:
     """Stores pending work, and starts a checkpoint if it is time to do so."""
@@ -296,22 +262,13 @@ class LearnerNode(node.Node):
     except OSError as error:
       if not files.is_disk_full(error):
         raise
-      if not self._is_disk_full:
-        logging.warning(
-          'Disk full; pausing checkpoints until pending snapshots and '
-          'evaluations fit: %s',
-          untrusted.one_line(error),
-        )
-      self._is_disk_full = True
-    else:
-      self._is_disk_full = False
-
-  def _enqueue_evaluations(self) -> None:
-    self._evaluations.enqueue(
-      self._actor_steps,
-      lambda: self._learner.variables,
-      self._learner.statistics.merged,
-    )
+      logging.log_every_n_seconds(
+        logging.WARNING,
+        'Disk full; pausing checkpoints until pending snapshots and '
+        'evaluations fit: %s',
+        _WARNING_SECONDS,
+        untrusted.one_line(error),
+      )
 
   def _export(self, folder: str) -> None:
     """Exports the policy as a behavior to a directory."""
@@ -322,3 +279,28 @@ class LearnerNode(node.Node):
       statistics=self._learner.statistics.merged(),
       actor_steps=self._actor_steps,
     )
+
+
+def _pending_snapshots(
+  run: run_config.RunConfig, actor_steps: int
+) -> list[int]:
+  """Returns the steps of the snapshots that still have to be exported.
+
+  An earlier session may have exported snapshots after the checkpoint from which
+  the run resumes.
+
+  Args:
+    run: the run.
+    actor_steps: the number of actor steps at which the run starts or resumes.
+      Logs a warning for each missing snapshot of an earlier step.
+  """
+  missing = [
+    s for s in run.snapshots if not os.path.isdir(run.snapshot_folder(s))
+  ]
+  for step in missing:
+    if step <= actor_steps:
+      logging.warning(
+        'snapshot_steps=%s: the run is already past %d steps. Skipping %s.',
+        *(run.snapshot_steps, step, run.snapshot_folder(step)),
+      )
+  return [s for s in missing if s > actor_steps]

@@ -90,37 +90,23 @@ class MetricsLogger:
     self._held_back: Mapping[str, Any] | None = None
     # Rows that are buffered while the disk is full.
     self._waiting: list[dict[str, Number]] = []
+    self._is_disk_full = False
     self._warned: set = set()  # Columns that had a non-finite value.
-    self._has_warned_of_the_disk = False
 
-  @property
-  def num_rows(self) -> int:
-    """The number of rows so far, including those buffered for a full disk."""
-    return self._table.num_rows + len(self._waiting)
-
-  @property
-  def num_written(self) -> int:
-    """The number of rows in the file, excluding buffered ones.
-
-    Checkpoints record this number: a buffered row may still be lost, and a
-    count that includes it would later cut the log at the wrong row.
-    """
-    return self._table.num_rows
-
-  def cut(self, num_rows: int, last_step: int) -> None:
+  def cut(self, counts: Mapping[str, int]) -> None:
     """Drops rows written after a checkpoint; call it before the first `write`.
 
     Args:
-      num_rows: the number of rows at the checkpoint; later ones are dropped.
-      last_step: the step of the checkpoint; TensorBoard discards later ones.
+      counts: the numbers of actor steps and learner steps at the checkpoint.
+        Rows with larger numbers are dropped, and TensorBoard discards them.
     """
-    self._summaries.purge_step = last_step + 1
-    self._table.cut(num_rows)
+    self._summaries.purge_step = counts['actor_steps'] + 1
+    self._table.cut({name: counts[name] for name in _STEP_KEYS})
 
   def write(self, data: Mapping[str, Any]) -> None:
     """Writes a row of scalars: numbers or one-element arrays on any device."""
     if self._subsampler is not None and not self._subsampler.keeps(
-      _step_of(data) or 0, self.num_rows
+      _step_of(data) or 0, self._table.num_rows + len(self._waiting)
     ):
       return
     now = self._clock()
@@ -149,7 +135,9 @@ class MetricsLogger:
 
   def _write_now(self, data: Mapping[str, Any]) -> None:
     row = {key: to_number(key, value) for key, value in data.items()}
-    self._waiting.append({**row, **self._marks()})
+    seconds = round(self._session.seconds(time.time()), 3)
+    marks = dict(zip(MARKS, (seconds, self._session.number), strict=True))
+    self._waiting.append({**row, **marks})
     self.write_waiting()
     curves = {k: v for k, v in row.items() if k not in _NO_SUMMARIES}
     self._summaries.write(_step_of(row), curves)
@@ -167,20 +155,16 @@ class MetricsLogger:
     except OSError as error:
       if not files.is_disk_full(error):
         raise
-      if not self._has_warned_of_the_disk:
-        self._has_warned_of_the_disk = True
-        logging.warning(
-          'Disk full; buffering rows of %s/logs.csv: %s',
-          *(self._folder, untrusted.one_line(error)),
-        )
+      logging.log_if(
+        logging.WARNING,
+        'Disk full; buffering rows of %s/logs.csv: %s',
+        not self._is_disk_full,
+        *(self._folder, untrusted.one_line(error)),
+      )
+      self._is_disk_full = True
       return False
-    self._has_warned_of_the_disk = False
+    self._is_disk_full = False
     return True
-
-  def _marks(self) -> dict[str, Number]:
-    """Returns the columns that record when a row is written."""
-    seconds = round(self._session.seconds(time.time()), 3)
-    return dict(zip(MARKS, (seconds, self._session.number), strict=True))
 
 
 class Subsampler:
@@ -266,10 +250,11 @@ class CSVTable:
     num_lines = 0
     if path.exists():
       start, line = next(logs.lines_from_end(path), (0, b''))
-      self._truncate(start + len(line))
+      os.truncate(path, start + len(line))
       with path.open('rb') as file:
-        header = _cells(file.readline())
-        self._columns = [RENAMED_COLUMNS.get(name, name) for name in header]
+        header = file.readline().decode().rstrip()
+        names = header.split(',') if header else []
+        self._columns = [RENAMED_COLUMNS.get(name, name) for name in names]
         file.seek(0)
         chunks = iter(lambda: file.read(_CHUNK), b'')
         num_lines = sum(chunk.count(b'\n') for chunk in chunks)
@@ -290,41 +275,41 @@ class CSVTable:
       raise
     self.num_rows += 1
 
-  def cut(self, num_rows: int) -> None:
-    """Drops all rows but the first `num_rows`; reads only the dropped ones."""
+  def cut(self, most: Mapping[str, int]) -> None:
+    """Drops the last rows that exceed the maximum of any column.
+
+    Args:
+      most: the maximum of each column. These columns only increase, so only the
+        dropped rows are read.
+    """
     if not self.num_rows:
       return
     for start, line in logs.lines_from_end(self._path):
-      if self.num_rows <= num_rows:
-        self._truncate(start + len(line))
+      row = dict(zip(self._columns, line.decode().split(','), strict=True))
+      if not self.num_rows or all(
+        float(row.get(name, '').strip() or 0) <= most[name] for name in most
+      ):
+        os.truncate(self._path, start + len(line))
         return
       self.num_rows -= 1
 
   def keep(self, condition: Callable[[Mapping[str, str]], bool]) -> None:
     """Drops all rows that do not satisfy a condition."""
-    rows = self._path.read_text().splitlines()[1:]
     kept = [
       row
-      for row in rows
-      if condition(dict(zip(self._columns, row.split(','), strict=False)))
+      for row in self._rows()
+      if condition(dict(zip(self._columns, row.split(','), strict=True)))
     ]
-    if len(kept) < len(rows):
-      lines = [','.join(self._columns), *kept]
-      files.write_text(self._path, '\n'.join(lines) + '\n')
-      self.num_rows = len(kept)
-
-  def _truncate(self, size: int) -> None:
-    if self._path.stat().st_size > size:
-      os.truncate(self._path, size)
+    self._rewrite(self._columns, kept)
 
   def _add_columns(self, new: list[str]) -> None:
-    columns = [*self._columns, *new]
-    rows = self._path.read_text().splitlines()[1:] if self._columns else []
-    lines = [','.join(columns), *(row + ',' * len(new) for row in rows)]
+    rows = [row + ',' * len(new) for row in self._rows()]
+    self._rewrite([*self._columns, *new], rows)
+
+  def _rows(self) -> list[str]:
+    return self._path.read_text().splitlines()[1:] if self._columns else []
+
+  def _rewrite(self, columns: list[str], rows: list[str]) -> None:
+    lines = [','.join(columns), *rows]
     files.write_text(self._path, '\n'.join(lines) + '\n')
-    self._columns = columns
-
-
-def _cells(line: bytes) -> list[str]:
-  """Returns the cells of a line; cells contain no commas or line breaks."""
-  return line.decode().rstrip().split(',') if line else []
+    self._columns, self.num_rows = columns, len(rows)

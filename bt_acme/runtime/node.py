@@ -16,6 +16,9 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from bt_acme.config import run as run_config
+from bt_acme.runtime import seeds
+
 AT_ONCE = 0.0  # Seconds until the next iteration of a node with more to do.
 
 _T = TypeVar('_T')
@@ -108,13 +111,19 @@ class Node(abc.ABC):
 
   is_warm = False
 
-  def __init__(self, context: Context):
+  def __init__(self, run: run_config.RunConfig, context: Context):
     """Initializes a node that has not started.
 
     Args:
+      run: the run.
       context: the context of the node.
     """
+    self._run = run
     self._context = context
+    self._coordinator = context.coordinator
+    self._learner = context.learner
+    # A restarted node must not repeat its episodes.
+    self._seed = seeds.for_node(run.seed, context.attempt)
 
   def start(self) -> None:  # noqa: B027
     """Prepares the iterations; called once, in the process of the node."""

@@ -16,7 +16,6 @@ from bt_acme.acting import statistics_store
 from bt_acme.config import run as run_config
 from bt_acme.core import leaves
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.evaluation import logs
 from bt_acme.runtime import checkpoints, saved_nodes, serialization
 
 _FILE, _FORMAT = 'run', 'bt_acme run 3'
@@ -75,7 +74,6 @@ def read(
         'actor_steps': state['actor_steps'],
         'learner_steps': state['learner']['num_steps'],
       },
-      'log_rows': _log_rows(run, state['actor_steps']),
     }
   actor = ('environment', 'step', 'actor', 'sinks', 'writers', 'turns')
   states = {
@@ -102,17 +100,6 @@ def _learner_values(
     'statistics': store.save(),
     'max_priority': state['learner']['largest_priority'],
     'learner_steps': state['learner']['num_steps'],
-  }
-
-
-def _log_rows(run: run_config.RunConfig, actor_steps: int) -> dict[str, int]:
-  """Returns the number of rows in each log at this number of actor steps."""
-  return {
-    label: sum(
-      row.get('actor_steps', 0) <= actor_steps
-      for row in logs.read_rows(run.workdir, label)
-    )
-    for label in ('actor', 'learner')
   }
 
 

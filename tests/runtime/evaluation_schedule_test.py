@@ -1,6 +1,6 @@
 """The evaluations of a run, across restarts and changes of the budget."""
 
-import dataclasses
+import types
 
 import jax
 import numpy as np
@@ -19,11 +19,9 @@ from tests.agents import fakes
   'last, begin, actor_steps, points',
   [
     (-1, -1, 0, [0]),
-    (0, -1, 0, []),
     (0, -1, 99, []),
     (0, -1, 100, [100]),
     (0, -1, 205, [100, 200]),
-    (100, -1, 199, []),
     # The end of a budget that is not a multiple, and steps beyond it.
     (200, -1, 249, []),
     (200, -1, 250, [250]),
@@ -33,6 +31,8 @@ from tests.agents import fakes
     (-1, 120, 120, []),
     (-1, 120, 203, [200]),
     (-1, 303, 303, [250]),
+    # The end of an earlier, smaller budget, which is not a multiple.
+    (150, 150, 250, [200, 250]),
     # The last evaluation was later than the checkpoint.
     (200, 120, 205, []),
   ],
@@ -45,14 +45,6 @@ def test_pending_points(last, begin, actor_steps, points):
     )
     == points
   )
-
-
-def test_the_end_of_a_smaller_budget_is_not_a_multiple():
-  run = run_config.RunConfig(evaluation_period=100, max_actor_steps=400)
-  points = evaluation_schedule.pending(
-    run, last=250, begin=250, actor_steps=400
-  )
-  assert points == [300, 400]
 
 
 def test_the_last_point_of_a_log():
@@ -82,6 +74,13 @@ def make_run(tmp_path):
   )
 
 
+def learner_of(agent, seed=0, statistics=None):
+  return types.SimpleNamespace(
+    variables=fakes.variables_of(agent, seed),
+    statistics=types.SimpleNamespace(merged=lambda: statistics),
+  )
+
+
 def log(run, point):
   logger = metrics.MetricsLogger(run.workdir, 'evaluator')
   logger.write({'actor_steps': point + 3, 'evaluation_point': point})
@@ -89,58 +88,50 @@ def log(run, point):
 
 
 def test_evaluations_survive_a_restart(run, agent):
-  first, later = (fakes.variables_of(agent, seed) for seed in (0, 1))
+  first, later = learner_of(agent), learner_of(agent, 1, STATISTICS)
   queue = evaluation_schedule.Queue(run, agent, 0)
-  queue.enqueue(0, lambda: first, lambda: None)
-  queue.enqueue(0, lambda: later, lambda: STATISTICS)  # Already stored.
-  point, taken = queue.take(0, lambda: later)
+  queue.enqueue(0, first)
+  queue.enqueue(0, later)  # Already stored.
+  point, taken = queue.take(0, later)
   assert (point, taken.actor_steps) == (0, 0) and taken.statistics is None
-  jax.tree.map(np.testing.assert_array_equal, taken.variables, first)
-  assert queue.take(1, pytest.fail) is None  # No template is needed.
-  queue.enqueue(105, lambda: later, lambda: STATISTICS)
-  assert queue.take(1, lambda: first)[0] == 100
+  jax.tree.map(np.testing.assert_array_equal, taken.variables, first.variables)
+  assert queue.take(1, None) is None  # No variables are copied.
+  queue.enqueue(105, later)
+  assert queue.take(1, first)[0] == 100
   # Stopped before the evaluation was removed, so rows may be missing.
   log(run, 0)
   # The run resumes from an older checkpoint.
   queue = evaluation_schedule.Queue(run, agent, 90)
-  queue.enqueue(101, lambda: first, lambda: None)
+  queue.enqueue(101, first)
   assert not logs.read_rows(run.workdir, 'evaluator')
-  assert queue.take(0, lambda: first)[0] == 0
+  assert queue.take(0, first)[0] == 0
   queue.remove(0)
-  point, taken = queue.take(0, lambda: first)
+  point, taken = queue.take(0, first)
   assert (point, taken.actor_steps) == (
     100,
     105,
   ) and taken.statistics == STATISTICS
-  jax.tree.map(np.testing.assert_array_equal, taken.variables, later)
-  assert queue.take(1, lambda: first) is None
+  jax.tree.map(np.testing.assert_array_equal, taken.variables, later.variables)
+  assert queue.take(1, first) is None
   queue.remove(100)
   log(run, 100)
   queue = evaluation_schedule.Queue(run, agent, 90)
-  queue.enqueue(199, lambda: first, lambda: None)
-  assert queue.take(0, lambda: first) is None
-  queue.enqueue(252, lambda: first, lambda: None)
-  assert [queue.take(i, lambda: first)[0] for i in range(2)] == [200, 250]
+  queue.enqueue(199, first)
+  assert queue.take(0, first) is None
+  queue.enqueue(252, first)
+  assert [queue.take(i, first)[0] for i in range(2)] == [200, 250]
 
 
 def test_a_restarted_evaluator_repeats_its_evaluation(run, agent):
-  variables = fakes.variables_of(agent)
+  learner = learner_of(agent)
   queue = evaluation_schedule.Queue(run, agent, 0)
-  queue.enqueue(105, lambda: variables, lambda: None)
-  assert [queue.take(i, lambda: variables)[0] for i in range(2)] == [0, 100]
-  assert queue.take(0, lambda: variables)[0] == 0
+  queue.enqueue(105, learner)
+  assert [queue.take(i, learner)[0] for i in range(2)] == [0, 100]
+  assert queue.take(0, learner)[0] == 0
   log(run, 0)  # The evaluator failed again after logging some rows.
-  assert queue.take(0, lambda: variables)[0] == 0
+  assert queue.take(0, learner)[0] == 0
   queue.remove(0)
-  queue.enqueue(200, lambda: variables, lambda: None)
-  assert queue.take(0, lambda: variables)[0] == 200
+  queue.enqueue(200, learner)
+  assert queue.take(0, learner)[0] == 200
   queue.remove(100)
-  assert queue.take(1, lambda: variables) is None
-
-
-def test_without_evaluators_nothing_is_stored(run, agent):
-  run = dataclasses.replace(run, num_evaluators=0)
-  variables = fakes.variables_of(agent)
-  queue = evaluation_schedule.Queue(run, agent, 0)
-  queue.enqueue(252, lambda: variables, lambda: None)
-  assert queue.take(0, lambda: variables) is None
+  assert queue.take(1, learner) is None

@@ -41,6 +41,8 @@ class Ledger:
     self._saved = (0, 0, 0)
     self._finished_budgets: Set[int] = set()
     self._unpruned = -1  # The newest checkpoint when the power failed.
+    # Rows of each log at the learner's polls, by actor steps and learner steps.
+    self._rows_at: Dict[Tuple[int, int], Dict[str, int]] = {}
     self.command_starts()
 
   # Events.
@@ -132,14 +134,19 @@ class Ledger:
   ) -> None:
     """Records an executed call."""
     if server.label == 'coordinator':
-      self._coordinator_called(caller, server, method, arguments)
+      self._coordinator_called(caller, server, method, arguments, result)
     if method in ('report_acting', 'poll') and not caller.is_cut_off:
       self._session.works(caller.title)
 
   def _coordinator_called(
-    self, caller: Any, server: Any, method: str, arguments: Any
+    self, caller: Any, server: Any, method: str, arguments: Any, result: Any
   ) -> None:
-    if method == 'resume':
+    if method == 'poll_to_save':
+      learner, counts = caller.node, result[1]
+      at = counts['actor_steps'], learner._learner.learner_steps
+      logs = {'actor': server.node._logger('actor'), 'learner': learner._logger}
+      self._rows_at[at] = {k: log._table.num_rows for k, log in logs.items()}
+    elif method == 'resume':
       self._expected = arguments[0].get('actor_steps', 0)
     elif method in ('lease', 'report_acting'):
       actor, attempt = arguments[:2]
@@ -275,7 +282,8 @@ class Ledger:
   def _check_rows_of(self, values: Any) -> None:
     """Checks that the logs match a checkpoint."""
     counts = values['counts']
-    for label, number in values['log_rows'].items():
+    at = counts['actor_steps'], counts['learner_steps']
+    for label, number in self._rows_at.get(at, {}).items():
       if self._session.is_full or self._session.was_full:
         continue  # Rows may be buffered.
       rows = read_rows(self._workdir, label)
@@ -297,7 +305,9 @@ class Ledger:
     require(len({*stored}) == len(stored), 'an episode is scored twice')
     if self._session.is_full or self._session.was_full:
       return  # Rows may be buffered.
-    rows = read_rows(self._workdir, 'actor')[: values['log_rows']['actor']]
+    last = values['counts']['actor_steps']
+    rows = read_rows(self._workdir, 'actor')
+    rows = [row for row in rows if row['actor_steps'] <= last]
     # Episodes that were scored, but whose actor failed before it logged them,
     # take places of the store, too.
     logged = {row['episode'] + 1 for row in rows[-nodes.SCORED_EPISODES // 2 :]}

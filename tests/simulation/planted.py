@@ -96,9 +96,9 @@ def _(stack: contextlib.ExitStack) -> None:
 def _(stack: contextlib.ExitStack) -> None:
   real = metrics.MetricsLogger.cut
 
-  def cut(self: Any, num_rows: int, last_step: int) -> None:
+  def cut(self: Any, counts: Any) -> None:
     if self._folder.name != 'actor':
-      real(self, num_rows, last_step)
+      real(self, counts)
 
   _replace(stack, metrics.MetricsLogger, 'cut', cut)
 
