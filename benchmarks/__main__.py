@@ -9,6 +9,7 @@ import argparse
 import functools
 import importlib
 import itertools
+import json
 import os
 import pathlib
 import subprocess
@@ -59,7 +60,7 @@ def _run_apart(name: str, options: argparse.Namespace) -> Dict[str, Any]:
       text=True,
       check=False,
     )
-    results = {} if done.returncode else tables.read(path)
+    results = {} if done.returncode else json.loads(path.read_text())
   if not results:
     print(done.stdout[-_MAX_OUTPUT:], file=sys.stderr)
   rows = results[name]['rows'] if results else []
@@ -77,7 +78,7 @@ def _table(results: Dict[str, Any]) -> str:
 
 def _save(results: Dict[str, Any]) -> None:
   """Saves results to results.json and, below the marker line, to README.md."""
-  results = {**tables.read(_RESULTS), **results}
+  results = {**json.loads(_RESULTS.read_text()), **results}
   tables.write(results, _RESULTS)
   machines = {
     f'{m["cpu"]}, {m["cores"]} cores, {m["memory_gb"]} GB, '
@@ -89,14 +90,6 @@ def _save(results: Dict[str, Any]) -> None:
   _README.write_text(f'{text}{_MARK}\n{made}\n\n{_table(results)}\n')
 
 
-def _benchmark(name: str) -> str:
-  if name in BENCHMARKS:
-    return name
-  raise argparse.ArgumentTypeError(
-    f'name={name!r} is not a benchmark. Choose from {list(BENCHMARKS)}.'
-  )
-
-
 def _parse() -> argparse.Namespace:
   """Parses the command line; `names` is never empty."""
   parser = argparse.ArgumentParser(
@@ -105,7 +98,7 @@ def _parse() -> argparse.Namespace:
   )
   add = parser.add_argument
   switch = functools.partial(add, action='store_true')
-  add('names', nargs='*', type=_benchmark, help='benchmarks (default: all)')
+  add('names', nargs='*', help='benchmarks (default: all)')
   add('--rounds', type=int, default=5, help='number of rounds (default: 5)')
   add('--json', type=pathlib.Path, help='output file for the results')
   switch('--list', help='list the benchmarks and exit')
@@ -115,6 +108,10 @@ def _parse() -> argparse.Namespace:
   switch('--here', help='run one benchmark in this process, for profilers')
   options = parser.parse_args()
   options.names = options.names or list(BENCHMARKS)
+  if unknown := sorted(set(options.names) - set(BENCHMARKS)):
+    parser.error(
+      f'unknown benchmarks {unknown}. Choose from {list(BENCHMARKS)}.'
+    )
   if options.here and not options.list and len(options.names) != 1:
     parser.error(
       '--here takes one benchmark, because each needs its own process'

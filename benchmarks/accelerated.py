@@ -38,18 +38,6 @@ class Function(NamedTuple):
   arguments: Tuple[Any, ...]
 
 
-class Sizes(NamedTuple):
-  """The numbers of environments.
-
-  Attributes:
-    environments: M, the environments of the run.
-    group: G, the environments of an actor.
-  """
-
-  environments: int = 256
-  group: int = 16
-
-
 def make_agent(config: config_lib.R2D2Config) -> assembly.Agent:
   """Makes an agent for Atari; BT transfers a behavior without a network."""
   transfers = isinstance(config, config_lib.BTConfig)
@@ -60,22 +48,27 @@ def make_agent(config: config_lib.R2D2Config) -> assembly.Agent:
 
 def functions(
   agent: assembly.Agent,
-  sizes: Sizes,
+  num_environments: int,
+  group_size: int,
   devices: Optional[Sequence[jax.Device]] = None,
 ) -> Iterator[Function]:
   """Yields all functions of an agent that may run on an accelerator.
 
   Args:
     agent: R2D2, NGU or BT.
-    sizes: the numbers of environments.
+    num_environments: M, the environments of the run.
+    group_size: G, the environments of an actor.
     devices: the devices to compile for; None for those of this process. The
       learner uses all of them if `num_devices` is 0, the others the first.
   """
   servers = (False, True) if any(agent.reward_specs) else (False,)
   for function in itertools.chain(
     learner(agent, devices),
-    _policy(agent, sizes),
-    *(_server(agent, sizes, rewards=rewards) for rewards in servers),
+    _policy(agent, group_size),
+    *(
+      _server(agent, num_environments, group_size, rewards=rewards)
+      for rewards in servers
+    ),
   ):
     # The step of the learner has shardings.
     if devices is not None and function.name != 'learner step':
@@ -102,13 +95,13 @@ def learner(
   )
 
 
-def _policy(agent: assembly.Agent, sizes: Sizes) -> Iterator[Function]:
+def _policy(agent: assembly.Agent, group_size: int) -> Iterator[Function]:
   """Yields the functions of `VectorPolicy`, which keeps the embeddings."""
   core = batched_core.BatchedCore(agent)
-  params, state = core.shapes(sizes.group)
+  params, state = core.shapes(group_size)
   state = state._replace(embedding=())
-  embeddings = (params.embedding,) * sizes.group if agent.intrinsic else ()
-  inputs, stack, newest = policy_inputs(agent, sizes.group)
+  embeddings = (params.embedding,) * group_size if agent.intrinsic else ()
+  inputs, stack, newest = policy_inputs(agent, group_size)
   start, step = batched_core.jit_functions(core)
   started = (params, inputs.is_first, stack, state)
   yield Function('policy start', start, started)
@@ -117,22 +110,24 @@ def _policy(agent: assembly.Agent, sizes: Sizes) -> Iterator[Function]:
 
 
 def _server(
-  agent: assembly.Agent, sizes: Sizes, *, rewards: bool
+  agent: assembly.Agent,
+  num_environments: int,
+  group_size: int,
+  *,
+  rewards: bool,
 ) -> Iterator[Function]:
   """Yields the functions of the inference server, which answers all groups."""
-  core = grouped_core.GroupedCore(
-    agent, group_size=sizes.group, rewards=rewards
-  )
+  core = grouped_core.GroupedCore(agent, group_size=group_size, rewards=rewards)
   # Padding is one more group.
-  params, state, memories = core.shapes(sizes.environments + sizes.group)
-  inputs, stack, _ = policy_inputs(agent, sizes.group)
+  params, state, memories = core.shapes(num_environments + group_size)
+  inputs, stack, _ = policy_inputs(agent, group_size)
   group = jax.ShapeDtypeStruct([], np.int32)
   start, step = grouped_core.jit_functions(core)
   name = 'server with rewards' if rewards else 'server'
   started = (params, group, inputs.is_first, stack, state)
   yield Function(f'{name} start', start, started)
-  groups = jax.ShapeDtypeStruct([sizes.environments // sizes.group], np.int32)
-  inputs, _, newest = policy_inputs(agent, sizes.environments)
+  groups = jax.ShapeDtypeStruct([num_environments // group_size], np.int32)
+  inputs, _, newest = policy_inputs(agent, num_environments)
   stepped = (params, groups, newest, inputs, state, memories)
   yield Function(f'{name} step', step, stepped)
 

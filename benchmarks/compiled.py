@@ -111,7 +111,7 @@ def _duration(
     'bytes': sum(x.times * x.bytes for x in kernels) / target.bandwidth,
     'FLOP': flops / target.flops,
   }
-  if target.gpu is None:
+  if not target.gpu:
     seconds = sum(x.times * x.operation.cycles for x in kernels) / target.clock
   else:
     moving = [(x.times, x.bytes / target.bandwidth) for x in kernels]
@@ -165,15 +165,15 @@ def main(argv: List[str]) -> None:
     defaults = names.defaults_of(config)
     preset = presets.get(values.preset, config)
     settings = flags.from_flags(Settings, {**defaults, **preset})
-    sizes = accelerated.Sizes(
-      settings.run.num_environments, settings.run.group_size
-    )
+    run = settings.run
     agent = accelerated.make_agent(names.part(settings, config))
     try:
       devices = target_devices.devices(target)
     except ImportError as error:
       raise ValueError(str(error)) from error
-    for function in accelerated.functions(agent, sizes, devices):
+    for function in accelerated.functions(
+      agent, run.num_environments, run.group_size, devices
+    ):
       if any(name in function.name for name in values.function):
         shared = settings.learner.num_devices or len(devices)
         used = shared if function.name.startswith('learner') else 1

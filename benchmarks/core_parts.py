@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bt_acme import assembly, learner_assembly
+from bt_acme import assembly
+from bt_acme import learner as learner_lib
 from bt_acme.core import lstm as lstm_lib
 from bt_acme.core import types
 from bt_acme.replay import blocks
@@ -27,9 +28,7 @@ def our_lstm(inputs: jax.Array) -> jax.Array:
 
 def fresh_variables(agent: assembly.Agent) -> assembly.Variables:
   """Returns the first parameters that a learner publishes, on the host."""
-  state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
-  variables = assembly.Variables(state.params, state.intrinsic_params)
-  return jax.tree.map(np.array, variables)
+  return learner_lib.Learner(agent, jax.random.key(0)).variables
 
 
 def forward_backward(
@@ -96,6 +95,16 @@ def random_batch(
     choice=actions,
     source=np.zeros_like(batch.source),
   )
+
+
+def random_sample(
+  agent: assembly.Agent, frames: np.ndarray, seed: int = 0
+) -> blocks.Sample:
+  """Returns a `random_batch` as if it had been sampled from a replay."""
+  batch = random_batch(agent, frames, seed)
+  size = agent.config.learner.batch_size
+  keys = np.arange(size, dtype=np.uint64)
+  return blocks.Sample(batch, keys, np.ones(size), table_size=size)
 
 
 def random_frames(num: int) -> np.ndarray:

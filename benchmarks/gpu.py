@@ -31,13 +31,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import accelerated, core_parts, harness, recordings, tables
-from bt_acme import assembly, learner_assembly
+from bt_acme import assembly
 from bt_acme import config as config_lib
+from bt_acme import learner as learner_lib
 from bt_acme.acting import server as server_lib
 from bt_acme.config import names
 from bt_acme.config import run as run_config
-from bt_acme.core import frame_stacking, types
+from bt_acme.core import frame_stacking
 from bt_acme.core import networks as networks_lib
+from bt_acme.replay import blocks
 
 _SPEC = accelerated.ATARI
 
@@ -80,39 +82,6 @@ def _game_frames(num: int) -> np.ndarray:
     return core_parts.random_frames(num)
 
 
-class Stepper:
-  """A learner core that alternates between two batches on the host."""
-
-  def __init__(self, agent: assembly.Agent, frames: np.ndarray):
-    core = learner_assembly.make_learner_core(agent)
-    hosts = [core_parts.random_batch(agent, frames, i) for i in range(2)]
-    self._step = jax.jit(core.step, donate_argnums=0)
-    self._state = core.init(jax.random.key(0))
-    self._probabilities = jnp.ones([agent.config.learner.batch_size])
-    self._hosts = itertools.cycle(hosts)
-    self._waiting = self.on_device = jax.device_put(hosts[0])
-
-  def _take_step(self, batch: types.SequenceBatch) -> jax.Array:
-    self._state, priorities, _ = self._step(
-      self._state, batch, self._probabilities
-    )
-    return priorities
-
-  def resident(self) -> None:
-    """Takes a step on a batch that is already on the device."""
-    self._take_step(self.on_device).block_until_ready()
-
-  def fed(self) -> None:
-    """Takes a step while the next batch is transferred."""
-    priorities = self._take_step(self._waiting)
-    self._waiting = jax.device_put(next(self._hosts))
-    priorities.block_until_ready()
-
-  def transfer(self) -> None:
-    """Transfers a batch."""
-    jax.block_until_ready(jax.device_put(next(self._hosts)))
-
-
 def learner_agent(scale: SizeScale, torso_dtype: str) -> assembly.Agent:
   """Returns R2D2 with sequences and batches of a scale."""
   settings = {
@@ -124,17 +93,35 @@ def learner_agent(scale: SizeScale, torso_dtype: str) -> assembly.Agent:
   return accelerated.make_agent(names.build(config_lib.R2D2Config, settings))
 
 
+def take_step(learner: learner_lib.Learner, sample: blocks.Sample) -> None:
+  """Takes a learner step and waits for its results."""
+  learner.start(sample)
+  learner.finish()
+
+
 def _learner_row(
   scale: SizeScale, frames: np.ndarray, torso_dtype: str
 ) -> harness.Row:
   """Measures updates per second and the shares of a step's parts."""
-  stepper = Stepper(learner_agent(scale, torso_dtype), frames)
+  agent = learner_agent(scale, torso_dtype)
+  learner = learner_lib.Learner(agent, jax.random.key(0))
+  samples = [core_parts.random_sample(agent, frames, i) for i in range(2)]
+  endless = itertools.cycle(samples)
+  resident = samples[0]._replace(batch=jax.device_put(samples[0].batch))
+
+  def transfer() -> None:
+    jax.block_until_ready(jax.device_put(next(endless).batch))
+
+  def step_while_transferring() -> None:
+    learner.start(next(endless))
+    if len(learner.pending) > 1:
+      learner.finish()
 
   def seconds(call: Callable[[], Any]) -> float:
     alone = harness.Comparison('', 's', harness.timed(call))
     return harness.measure(alone, scale.rounds)['ours']
 
-  step = seconds(stepper.resident)
+  step = seconds(lambda: take_step(learner, resident))
   torso = functools.partial(
     networks_lib.torso,
     kind='nature',
@@ -142,7 +129,7 @@ def _learner_row(
     dtype=getattr(jnp, torso_dtype),
   )
   stacked = frame_stacking.stack_frames(
-    stepper.on_device.frames, _SPEC.num_stacked
+    resident.batch.frames, _SPEC.num_stacked
   )
   images = stacked.reshape(-1, *_SPEC.observation_shape)
   width = core_parts.HIDDEN + _SPEC.num_actions + 1
@@ -151,14 +138,14 @@ def _learner_row(
   calls = {
     'torso': part(torso, images),
     'LSTM': part(core_parts.our_lstm, inputs),
-    'transfer': stepper.transfer,
+    'transfer': transfer,
   }
   shares = [f'{name} {seconds(x) / step:.0%}' for name, x in calls.items()]
   return harness.measure(
     harness.Comparison(
       f'learner-gpu {scale.batch_size} x {scale.length}, {torso_dtype} torso',
       'updates/s',
-      harness.timed(stepper.fed),
+      harness.timed(step_while_transferring),
       note=f'{1e3 * step:.3g} ms with the batch on the device; single parts: '
       f'{", ".join(shares)} of that',
     ),

@@ -28,6 +28,7 @@ import numpy as np
 
 from benchmarks import accelerated, core_parts, gpu, harness, tables
 from bt_acme import assembly, learner_assembly, version
+from bt_acme import learner as learner_lib
 from bt_acme.config import names
 from bt_acme.evaluation import tables as tables_lib
 
@@ -52,10 +53,6 @@ _RUNS = {
     *('--max_actor_steps=4000', '--evaluation_episodes=2'),
   ],
 }
-
-
-class CheckError(Exception):
-  """A part of the check that has failed; the message is for the report."""
 
 
 def _versions(devices: Sequence[jax.Device]) -> str:
@@ -115,7 +112,7 @@ def _numbers(device: jax.Device) -> str:
   """Compares a learner step with that of a CPU.
 
   Raises:
-    CheckError: if rounding does not explain a difference.
+    RuntimeError: if rounding does not explain a difference.
   """
   host = jax.devices('cpu')[0]
   what = ('priorities', 'loss', 'gradient_norm', 'parameters')
@@ -130,25 +127,24 @@ def _numbers(device: jax.Device) -> str:
   header = ('agent', 'precision', *what)
   table = tables_lib.markdown(header, rows, 'llrrrr', padded=True)
   if not passed:
-    raise CheckError(f'Differences above {_TOLERANCE}:\n\n{table}')
+    raise RuntimeError(f'Differences above {_TOLERANCE}:\n\n{table}')
   return f'Relative differences from a CPU after one step:\n\n{table}'
 
 
 def _profile(sizes: gpu.SizeScale) -> str:
   """Lists the kernels that take most of a learner step."""
-  stepper = gpu.Stepper(
-    gpu.learner_agent(sizes, 'float32'),
-    core_parts.random_frames(2 * sizes.length + 2),
+  agent = gpu.learner_agent(sizes, 'float32')
+  learner = learner_lib.Learner(agent, jax.random.key(0))
+  sample = core_parts.random_sample(
+    agent, core_parts.random_frames(2 * sizes.length + 2)
   )
-  stepper.resident()
+  gpu.take_step(learner, sample)
   with tempfile.TemporaryDirectory() as folder:
     with jax.profiler.trace(folder):
       for _ in range(_STEPS):
-        stepper.resident()
-    paths = sorted(pathlib.Path(folder).rglob('*.trace.json.gz'))
-    if not paths:
-      raise CheckError('JAX wrote no profile.')
-    with gzip.open(paths[-1]) as file:
+        gpu.take_step(learner, sample)
+    (path,) = pathlib.Path(folder).rglob('*.trace.json.gz')
+    with gzip.open(path) as file:
       durations = kernel_times(json.load(file)['traceEvents'])
   total = sum(durations.values())
   rows = [
@@ -193,7 +189,7 @@ def _run(scale: str) -> str:
   """Pre-trains with actors, a learner and an inference server.
 
   Raises:
-    CheckError: if the run fails.
+    RuntimeError: if the run fails.
   """
   if not version.installed('dm-launchpad'):
     return 'Skipped: runs of several processes need `.venv` (`make setup`).'
@@ -210,7 +206,7 @@ def _run(scale: str) -> str:
   lines = (done.stdout + done.stderr).splitlines()[-_LAST_LINES:]
   text = '\n'.join(['```', *lines, '```'])
   if done.returncode:
-    raise CheckError(f'Exit code {done.returncode}:\n\n{text}')
+    raise RuntimeError(f'Exit code {done.returncode}:\n\n{text}')
   return f'{time.monotonic() - start:.0f} s:\n\n{text}'
 
 
@@ -220,8 +216,7 @@ def _section(title: str, text: Callable[[], str]) -> Tuple[str, bool]:
   try:
     return f'## {title}\n\n{text()}', True
   except Exception as error:  # The other parts are worth measuring.
-    if not isinstance(error, CheckError):
-      traceback.print_exc()
+    traceback.print_exc()
     return f'## {title}: FAILED\n\n{error}', False
 
 

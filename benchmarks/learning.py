@@ -14,7 +14,6 @@ from acme.wrappers import observation_action_reward
 from benchmarks import acme_side, core_parts, harness, limits, our_side
 from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import learner as learner_lib
-from bt_acme.replay import blocks
 
 _GAME = 'breakout'
 _HIDDEN = core_parts.HIDDEN
@@ -54,9 +53,7 @@ def _our_learner(batch_size: int, length: int) -> learner_lib.Learner:
   agent = our_side.make_agent(
     _GAME, trace_length=length, sequence_period=length, batch_size=batch_size
   )
-  batch = core_parts.random_batch(agent, core_parts.random_frames(4 * length))
-  keys = np.arange(batch_size, dtype=np.uint64)
-  sample = blocks.Sample(batch, keys, np.ones(batch_size), batch_size)
+  sample = core_parts.random_sample(agent, core_parts.random_frames(4 * length))
   return builders_lib.AgentBuilder(agent).make_learner(
     jax.random.key(0), None, itertools.repeat(sample)
   )

@@ -24,7 +24,10 @@ def _apply(function: bytes) -> Any:
 
 
 class OtherProcess:
-  """A process that makes an object and calls functions with it."""
+  """A process that makes an object and calls functions with it.
+
+  Some functions need an object that serves Courier or Reverb.
+  """
 
   def __init__(self, make: Callable[[], Any]):
     # Forking hangs once Reverb is loaded.
@@ -42,18 +45,10 @@ class OtherProcess:
     """Shuts down the process."""
     self._pool.shutdown()
 
-
-class Server(OtherProcess):
-  """A process that serves Courier or Reverb.
-
-  Attributes:
-    address: the address of the server.
-  """
-
-  def __init__(self, make: Callable[[], Any]):
-    super().__init__(make)
-    port = self.call(lambda server: server.port).result()
-    self.address = f'localhost:{port}'
+  @property
+  def address(self) -> str:
+    """The address of the server."""
+    return f'localhost:{self.call(lambda server: server.port).result()}'
 
   def resident_bytes(self) -> int:
     """Returns the resident memory of the process."""

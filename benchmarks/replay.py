@@ -5,6 +5,7 @@ from typing import Iterator
 
 import jax
 import numpy as np
+import reverb
 import zstandard
 
 from benchmarks import (
@@ -52,6 +53,11 @@ def adder() -> Iterator[harness.Comparison]:
     )
 
 
+def _num_sequences(client: reverb.Client) -> int:
+  (table,) = client.server_info().values()
+  return table.current_size
+
+
 def replay_sample() -> Iterator[harness.Comparison]:
   """Compares sampling 64 sequences of 160 steps from a server on two cores.
 
@@ -80,7 +86,7 @@ def replay_sample() -> Iterator[harness.Comparison]:
   with replay_sides.start(agent, config) as (ours, theirs):
     for side in (ours, theirs):
       calls = side.calls(play)
-      while side.num_items() < num:
+      while _num_sequences(side.client) < num:
         replay_sides.write(calls)
     yield harness.Comparison(
       f'replay-sample B={batch_size} T=160',

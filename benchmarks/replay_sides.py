@@ -21,23 +21,6 @@ from bt_acme.replay import sinks
 Calls = List[Callable[[], Any]]  # Each call writes a step.
 
 
-class ServedReplay(processes.Server):
-  """A replay server in a separate process.
-
-  Attributes:
-    client: a client of the server.
-  """
-
-  def __init__(self, make: Callable[[], reverb.Server]):
-    super().__init__(make)
-    self.client = reverb.Client(self.address)
-
-  def num_items(self) -> int:
-    """Returns the number of sequences in the table."""
-    (info,) = self.client.server_info().values()
-    return int(info.current_size)
-
-
 def _recurrent_states() -> Iterator[np.ndarray]:
   """Yields incompressible recurrent states [2, 512], which repeat."""
   states = np.random.default_rng(0).uniform(-1, 1, (100, 2, 512))
@@ -83,12 +66,13 @@ def calls_of(sink: sinks.SequenceSink, play: recordings.RandomPlay) -> Calls:
   return calls
 
 
-class OurReplay(ServedReplay):
+class OurReplay(processes.OtherProcess):
   """Our replay: a sink for one game, as in `VectorActor`, and the sampler."""
 
   def __init__(self, agent: assembly.Agent):
     super().__init__(lambda: our_side.start_replay(agent))
     self._builder = builders_lib.AgentBuilder(agent)
+    self.client = reverb.Client(self.address)
     self._sink, self._writer = self._builder.make_sink(self.client)
 
   def calls(self, play: recordings.RandomPlay) -> Calls:
@@ -108,7 +92,7 @@ class OurReplay(ServedReplay):
     return cost
 
 
-class AcmeReplay(ServedReplay):
+class AcmeReplay(processes.OtherProcess):
   """dm-acme's replay: its `SequenceAdder` and dataset."""
 
   def __init__(self, game: str, config: r2d2.R2D2Config):
@@ -119,6 +103,7 @@ class AcmeReplay(ServedReplay):
       )
     )
     self._builder = acme_side.make_builder(spec, config)
+    self.client = reverb.Client(self.address)
     self._adder = self._builder.make_adder(self.client)
 
   def calls(self, play: recordings.RandomPlay) -> Calls:

@@ -6,12 +6,10 @@ processes of their own. Costs are processor time, so other load hardly matters.
 """
 
 import itertools
-import os
 import tempfile
-import threading
 import time
 from concurrent import futures
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import courier
 import jax
@@ -23,9 +21,8 @@ from bt_acme import config as config_lib
 from bt_acme.acting import actor_groups
 from bt_acme.agents import builders
 from bt_acme.config import run as run_config
-from bt_acme.replay import blocks, sinks, writer
-from bt_acme.runtime import actor_node, coordinator, heartbeats, node
-from bt_acme.runtime.engines import node_process
+from bt_acme.replay import sinks, writer
+from bt_acme.runtime import actor_node, coordinator, node
 
 _GAME = 'montezuma_revenge'
 _ACTORS, _ENVIRONMENTS, _TURNS = 256, 16, 640
@@ -69,69 +66,38 @@ def _serve(run: run_config.RunConfig) -> courier.Server:
   return server
 
 
-def _receive_heartbeats() -> Callable[[], int]:
-  """Receives heartbeats of this process; returns a function that counts them.
-
-  A launcher would start a process for each node, with a pipe of its own.
-  """
-  reader, descriptor = os.pipe()
-  os.environ[node_process.PIPE_VARIABLE] = str(descriptor)
-  assert heartbeats.is_supervised()  # Before a node looked for its supervisor.
-  marks: List[bytes] = []
-
-  def receive() -> None:
-    while data := os.read(reader, 1 << 16):
-      marks.append(data)
-
-  threading.Thread(target=receive, daemon=True).start()
-  return lambda: b''.join(marks).count(heartbeats.MARK)
-
-
 def _coordinator(agent: assembly.Agent) -> Dict[str, float]:
   """Measures a coordinator with 256 actors that act as fast as they can."""
   steps = _ACTORS * _ENVIRONMENTS * _TURNS
   with tempfile.TemporaryDirectory() as folder:
     run = _run(workdir=folder, max_actor_steps=steps)
-    server = processes.Server(lambda: _serve(run))
-    before = server.processor_seconds()
-    received = _receive_heartbeats()
-    actors = [
-      _Actor(
-        run,
-        agent,
-        i,
-        writer.ReverbWriter,
-        _context(
-          coordinator=courier.Client(server.address),
-          alive=heartbeats.make_heartbeat(),
-        ),
-      )
-      for i in range(_ACTORS)
-    ]
+    server = processes.OtherProcess(lambda: _serve(run))
+    address, before = server.address, server.processor_seconds()
+    actors = []
+    for i in range(_ACTORS):
+      context = _context(coordinator=courier.Client(address))
+      actors.append(_Actor(run, agent, i, writer.ReverbWriter, context))
     start = time.monotonic()
     with futures.ThreadPoolExecutor(_ACTORS) as pool:
       list(pool.map(_Actor.run, actors))
     seconds = time.monotonic() - start
     used = server.processor_seconds() - before
-    counted = courier.Client(server.address).get_counts()['actor_steps']
+    counted = courier.Client(address).get_counts()['actor_steps']
     server.close()
   assert counted >= steps, counted
-  assert received() >= _ACTORS, received()
   return {
     'coordinate_s': used / counted,
     'coordinator_steps_per_s': counted / seconds,
   }
 
 
-def _recorded(
-  agent: assembly.Agent,
-) -> List[Tuple[blocks.FinishedBlock, float]]:
+def _recorded(agent: assembly.Agent) -> List[Any]:
   """Returns the blocks of a recording, with priorities."""
-  collected: List[Tuple[blocks.FinishedBlock, float]] = []
+  collected: List[Any] = []
   sink = sinks.make_sink(
     agent.config,
     agent.replay_shapes,
-    lambda block, priority: collected.append((block, priority)),
+    lambda *block: collected.append(block),
     num_actions=agent.spec.num_actions,
   )
   play = recordings.record(_GAME, 4_000)
@@ -150,10 +116,11 @@ def _replay(sequences: int) -> Dict[str, float]:
     samples_per_insert=1.0,
   )
   config = agent.config
-  server = replay_sides.ServedReplay(lambda: our_side.start_replay(agent))
+  server = processes.OtherProcess(lambda: our_side.start_replay(agent))
+  address = server.address
   writers = [
     writer.ReverbWriter(client, config.replay, agent.replay_shapes)
-    for client in (reverb.Client(server.address) for _ in range(_ACTORS))
+    for client in (reverb.Client(address) for _ in range(_ACTORS))
     for _ in range(_ENVIRONMENTS)
   ]
   written, num_bytes, items = 0, 0, 0
@@ -179,7 +146,9 @@ def _replay(sequences: int) -> Dict[str, float]:
     'replay_bytes_per_s': num_bytes / seconds,
     'writers': len(writers),
   }
-  dataset = builders.AgentBuilder(agent).make_dataset_iterator(server.client)
+  dataset = builders.AgentBuilder(agent).make_dataset_iterator(
+    reverb.Client(address)
+  )
   batches = max(1, sequences // 10 // config.learner.batch_size // 2)
   used, own = server.processor_seconds(), time.process_time()
   for _ in range(batches):

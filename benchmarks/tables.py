@@ -28,11 +28,6 @@ def machine() -> Dict[str, Any]:
   }
 
 
-def read(path: pathlib.Path) -> Dict[str, Any]:
-  """Reads the results in a file by benchmark; empty if the file is missing."""
-  return json.loads(path.read_text()) if path.is_file() else {}
-
-
 def write(results: Mapping[str, Any], path: pathlib.Path) -> None:
   """Writes results to a file."""
   path.write_text(json.dumps(results, indent=1) + '\n')

@@ -7,28 +7,10 @@ packages of `requirements/accelerators.txt`.
 import functools
 import importlib.util
 import os
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple
 
 import jax
 from jax.experimental import topologies
-
-
-class Gpu(NamedTuple):
-  """What the compiler needs to know of an NVIDIA GPU.
-
-  Attributes:
-    capability: the major version of the compute capability.
-    cores: the number of multiprocessors.
-    fpus: the number of units for float32 of each multiprocessor.
-    shared: the shared memory of each multiprocessor, in bytes.
-    cache: the L2 cache, in bytes.
-  """
-
-  capability: int
-  cores: int
-  fpus: int
-  shared: int
-  cache: int
 
 
 class Target(NamedTuple):
@@ -41,7 +23,8 @@ class Target(NamedTuple):
     flops: dense products per second at default precision, in FLOP: bfloat16 on
       a TPU, TF32 on a GPU.
     clock: the clock rate in Hz.
-    gpu: the processor; None for a TPU.
+    gpu: what the compiler needs to know of an NVIDIA GPU, as fields of XLA's
+      `GpuDeviceInfoProto`; empty for a TPU.
   """
 
   title: str
@@ -49,11 +32,23 @@ class Target(NamedTuple):
   bandwidth: float
   flops: float
   clock: float
-  gpu: Optional[Gpu] = None
+  gpu: str = ''
 
 
-_AMPERE = Gpu(8, 108, 64, shared=167_936, cache=40 << 20)
-_HOPPER = Gpu(9, 132, 128, shared=233_472, cache=50 << 20)
+_AMPERE = """
+  cuda_compute_capability { major: 8 }
+  core_count: 108
+  fpus_per_core: 64
+  shared_memory_per_core: 167936
+  shared_memory_per_block_optin: 166912
+  l2_cache_size: 41943040"""
+_HOPPER = """
+  cuda_compute_capability { major: 9 }
+  core_count: 132
+  fpus_per_core: 128
+  shared_memory_per_core: 233472
+  shared_memory_per_block_optin: 232448
+  l2_cache_size: 52428800"""
 
 # Sources: the data sheets of Google and NVIDIA, without sparsity. The clock
 # rate of v6e is that of four matrix units of 256 x 256 at its peak rate.
@@ -94,14 +89,13 @@ def devices(name: str) -> List[jax.Device]:
       f'target={name!r} needs {package}. Run scripts/setup.sh accelerators, '
       'which downloads about 600 MB, and use .venv-accel/bin/python.'
     )
-  if target.gpu is None:
+  if not target.gpu:
     os.environ.update(_TPU_ENVIRONMENT)
     description = topologies.get_topology_desc(f'{name}:2x2', platform='tpu')
   else:
     _allow_absent_gpus()
-    config = _gpu_config(target, target.gpu)
     description = topologies.get_topology_desc(
-      platform='cuda', target_config=config, topology='1x1x1'
+      platform='cuda', target_config=_gpu_config(target), topology='1x1x1'
     )
   return list(description.devices)
 
@@ -126,18 +120,14 @@ def _allow_absent_gpus() -> None:
   )
 
 
-def _gpu_config(target: Target, gpu: Gpu) -> str:
+def _gpu_config(target: Target) -> str:
   """Describes a GPU as XLA's `GpuTargetConfigProto`."""
   return f"""
-gpu_device_info {{
+gpu_device_info {{{target.gpu}
   threads_per_block_limit: 1024
   threads_per_warp: 32
   shared_memory_per_block: 49152
-  shared_memory_per_core: {gpu.shared}
-  shared_memory_per_block_optin: {gpu.shared - 1024}
   threads_per_core_limit: 2048
-  core_count: {gpu.cores}
-  fpus_per_core: {gpu.fpus}
   block_dim_limit_x: 2147483647
   block_dim_limit_y: 65535
   block_dim_limit_z: 65535
@@ -145,12 +135,10 @@ gpu_device_info {{
   thread_dim_limit_y: 1024
   thread_dim_limit_z: 64
   memory_bandwidth: {int(target.bandwidth)}
-  l2_cache_size: {gpu.cache}
   clock_rate_ghz: {target.clock / 1e9}
   device_memory_size: {int(target.memory)}
   registers_per_core_limit: 65536
   registers_per_block_limit: 65536
-  cuda_compute_capability {{ major: {gpu.capability} }}
 }}
 platform_name: "CUDA"
 dnn_version_info {{ major: 9 minor: 10 }}
