@@ -247,20 +247,14 @@ class Agent:
     Args:
       evaluation: whether to disable flights, as evaluators do.
     """
-    core = r2d2_actor.make_r2d2(self.network)
     if self.transfer is not None:
-      core = r2d2_actor.make_r2d2(
-        self.network,
-        extra_action_margin=self.transfer.extra_action_margin,
-        choice_temperature=(
-          0.0 if evaluation else self.transfer.boltzmann_temperature
+      temperature = 0.0 if evaluation else self.transfer.boltzmann_temperature
+      return bt_actor.wrap(
+        r2d2_actor.make_r2d2(
+          self.network,
+          extra_action_margin=self.transfer.extra_action_margin,
+          choice_temperature=temperature,
         ),
-      )
-    if self.intrinsic is not None:
-      core = ngu_actor.wrap(core, self.intrinsic)
-    if self.transfer is not None:
-      core = bt_actor.wrap(
-        core,
         self._behavior_cores,
         self.transfer,
         num_actions=self.spec.num_actions,
@@ -268,6 +262,9 @@ class Agent:
         evaluation=evaluation,
         learner=self.config.learner,
       )
+    core = r2d2_actor.make_r2d2(self.network)
+    if self.intrinsic is not None:
+      core = ngu_actor.wrap(core, self.intrinsic)
     return core
 
   def actor_params(
@@ -279,12 +276,11 @@ class Agent:
       variables: the parameters published by the learner.
       behaviors: the parameters of the K behaviors.
     """
-    params = variables.agent
-    if self.intrinsic is not None:
-      params = ngu_actor.arrange_params(params, variables.intrinsic)
     if self.transfer is not None:
-      params = bt_actor.BTParams(params, behaviors)
-    return params
+      return bt_actor.BTParams(variables.agent, behaviors)
+    if self.intrinsic is not None:
+      return ngu_actor.arrange_params(variables.agent, variables.intrinsic)
+    return variables.agent
 
   def actor_input(
     self,
@@ -305,31 +301,37 @@ class Agent:
     return bt_actor.BTInput(inputs, host_inputs, flight_weights)
 
 
-def spec_by_name(names: str, *, num_stacked: int = 0) -> EnvironmentSpec:
+def spec_by_name(
+  names: str,
+  *,
+  num_stacked: int = 0,
+  expected: Optional[EnvironmentSpec] = None,
+) -> EnvironmentSpec:
   """Returns the spec of an environment, which is created temporarily.
 
   Args:
     names: the name of an environment, or several separated by commas.
     num_stacked: the number of frames in an observation; see
       `environments.make`.
+    expected: a spec that the environments must have, except for its name.
 
   Raises:
     ValueError: if a name is unknown, or if the specs differ.
   """
-  specs = []
   for name in environments.names_in(names):
     with contextlib.closing(
       environments.make(name, num_stacked=num_stacked, seed=0)
     ) as environment:
-      specs.append(spec_of(environment, names))
-    if specs[-1] != specs[0]:
+      spec = spec_of(environment, name)
+    expected = expected or spec
+    if spec != expected._replace(name=name):
       raise ValueError(
-        f'env={names!r}: {name} has observations {specs[-1].observation_shape} '
-        f'and {specs[-1].num_actions} actions, but the previous environments '
-        f'have {specs[0].observation_shape} and {specs[0].num_actions}. Choose '
+        f'env={names!r}: {name} has observations {spec.observation_shape} and '
+        f'{spec.num_actions} actions, but {expected.name} has '
+        f'{expected.observation_shape} and {expected.num_actions}. Choose '
         'environments with equal observation shapes and numbers of actions.'
       )
-  return specs[0]
+  return spec._replace(name=names)
 
 
 def moved(agent: Agent, env: str) -> Agent:
@@ -344,15 +346,7 @@ def moved(agent: Agent, env: str) -> Agent:
   """
   if not env:
     return agent
-  had = agent.spec
-  spec = spec_by_name(env, num_stacked=had.num_stacked)
-  if spec._replace(name='') != had._replace(name=''):
-    raise ValueError(
-      f'env={env!r} has observations {spec.observation_shape} and '
-      f'{spec.num_actions} actions, but {had.name} has {had.observation_shape} '
-      f'and {had.num_actions}. Choose an environment with equal observation '
-      'shape and number of actions.'
-    )
+  spec_by_name(env, num_stacked=agent.spec.num_stacked, expected=agent.spec)
   return agent.named(env)
 
 

@@ -108,13 +108,10 @@ def _tensorflow_hidden() -> Iterator[None]:
 class _Hook(importlib.abc.MetaPathFinder):
   """Prepares the import of some modules, but finds none itself."""
 
-  _restored = False
-
   def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
     """Prepares the import of a module; always returns None."""
     del path, target
-    if fullname.startswith('acme.') and not self._restored:
-      self._restored = True
+    if fullname.startswith('acme.'):
       restore_jax_names()
     if fullname == 'gym':
       importlib.import_module('gym_notices.notices').notices.clear()
@@ -126,17 +123,10 @@ class _Hook(importlib.abc.MetaPathFinder):
         importlib.import_module(_JAX_SUBSTRATE)
 
 
-def _acme_reads_jax() -> bool:
-  """Returns whether modules of dm-acme that read JAX may already be loaded."""
-  return 'jax' in sys.modules and any(
-    name.startswith('acme.') for name in sys.modules
-  )
-
-
 def install() -> None:
   """Installs the hook once."""
   if any(isinstance(finder, _Hook) for finder in sys.meta_path):
     return
   sys.meta_path.insert(0, _Hook())
-  if _acme_reads_jax():  # No later import may trigger it.
-    restore_jax_names()
+  if 'jax' in sys.modules and 'acme.specs' in sys.modules:
+    restore_jax_names()  # No later import of a part of Acme may trigger it.

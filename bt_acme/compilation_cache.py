@@ -15,10 +15,6 @@ from typing import Any, Dict
 import jax
 
 _FOLDER = 'JAX_COMPILATION_CACHE_DIR'
-# Reading the cache takes about as long as shorter compilations.
-_SECONDS = 'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS'
-_BYTES = 'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES'
-_DEFAULTS = {_SECONDS: '0.1', _BYTES: '-1'}
 # A process may read an entry while another writes it, and then compiles the
 # function itself. JAX warns about this, but no user can change it.
 _HARMLESS = 'Error reading persistent compilation cache entry'
@@ -51,12 +47,20 @@ def _cpu() -> str:
   return hashlib.sha256(''.join(lines[:1]).encode()).hexdigest()[:8]
 
 
+def _defaults() -> Dict[str, Any]:
+  return {
+    _FOLDER: str(folder()),
+    # Reading the cache takes about as long as shorter compilations.
+    'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': 0.1,
+    'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': -1,
+  }
+
+
 def variables() -> Dict[str, str]:
   """Returns environment variables that enable the cache in new processes."""
-  chosen = {_FOLDER: str(folder()), **_DEFAULTS}
   own = os.environ.get(_WARNINGS)  # The last filter that matches decides.
   return {
-    **{name: os.environ.get(name, value) for name, value in chosen.items()},
+    **{name: os.environ.get(name, str(x)) for name, x in _defaults().items()},
     _WARNINGS: f'ignore:{_HARMLESS}:UserWarning' + (f',{own}' if own else ''),
   }
 
@@ -67,7 +71,6 @@ def enable() -> None:
   settings: Any = jax.config
   if settings.jax_compilation_cache_dir is not None:
     return
-  for name, value in {_FOLDER: str(folder()), **_DEFAULTS}.items():
+  for name, value in _defaults().items():
     if name not in os.environ:
-      kind = {_FOLDER: str, _SECONDS: float, _BYTES: int}[name]
-      settings.update(name.lower(), kind(value))
+      settings.update(name.lower(), value)

@@ -18,7 +18,6 @@ import os
 import pathlib
 import secrets
 import shutil
-import stat
 import tempfile
 from typing import Any, BinaryIO, Iterator, List, Tuple, Union
 
@@ -161,16 +160,13 @@ def check_writable(path: PathLike) -> None:
     OSError: if the file could not be written.
   """
   target = pathlib.Path(path).absolute()
-  with contextlib.suppress(FileNotFoundError):
-    if stat.S_ISDIR(os.stat(target).st_mode):
-      raise IsADirectoryError(
-        errno.EISDIR, os.strerror(errno.EISDIR), str(target)
-      )
-  with contextlib.suppress(FileNotFoundError):
-    os.stat(_new_name(target, 'partial'))  # The name may be too long.
-  folder = next(parent for parent in target.parents if parent.is_dir())
-  # Some directories, such as /proc, refuse files despite their permissions.
-  tempfile.TemporaryFile(dir=folder).close()
+  if target.is_dir():
+    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+  existing = next(parent for parent in target.parents if parent.exists())
+  # Some directories, such as /proc, refuse files despite their permissions, and
+  # the name may be too long.
+  prefix = _new_name(target, 'partial').name
+  tempfile.NamedTemporaryFile(dir=existing, prefix=prefix[:-8]).close()
 
 
 def is_disk_full(error: OSError) -> bool:

@@ -19,11 +19,6 @@ from bt_acme.core import data_parallel, learner_core, types
 from bt_acme.core import priorities as priorities_lib
 from bt_acme.replay import blocks, initial_priority, sampling_metrics
 
-Step = Callable[
-  [learner_core.LearnerState, types.SequenceBatch, jax.Array],
-  tuple[learner_core.LearnerState, jax.Array, types.Metrics],
-]
-
 
 class LearnerStep(NamedTuple):
   """A step that was started or finished.
@@ -49,7 +44,9 @@ class LearnerStep(NamedTuple):
 @functools.lru_cache(maxsize=8)
 def _compiled(
   agent: assembly.Agent,
-) -> tuple[learner_core.LearnerCore, data_parallel.Shardings, Step]:
+) -> tuple[
+  learner_core.LearnerCore, data_parallel.Shardings, Callable[..., Any]
+]:
   """Creates the functions once for equal agents, so that JAX compiles once."""
   core = learner_assembly.make_learner_core(agent)
   shardings = data_parallel.make_shardings(agent.config.learner)

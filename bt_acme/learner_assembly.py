@@ -16,20 +16,14 @@ def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
   Args:
     agent: R2D2, NGU or BT.
   """
+  transfer = agent.transfer
   return learner_core.make_learner_core(
     agent.network,
     agent.config.learner,
     agent.config.replay,
     num_stacked=agent.spec.num_stacked,
-    hold_flights=(
-      agent.transfer is not None
-      and agent.transfer.flight_recurrent_state == 'hold'
-    ),
-    kickstarting=(
-      agent.transfer
-      if agent.transfer is not None and agent.transfer.kickstarts
-      else None
-    ),
+    hold_flights=bool(transfer and transfer.flight_recurrent_state == 'hold'),
+    kickstarting=transfer if transfer and transfer.kickstarts else None,
     intrinsic=agent.intrinsic,
     matmul_precision=agent.config.network.matmul_precision,
   )

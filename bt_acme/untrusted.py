@@ -15,7 +15,7 @@ import math
 import os
 import pathlib
 import zipfile
-from typing import Any, Callable, Dict, Iterable, Mapping, Union
+from typing import Any, Callable, Dict, Mapping, Union
 
 import jax
 import numpy as np
@@ -99,17 +99,13 @@ def check_size(path: PathLike, expected: Shapes) -> None:
     OSError: if the file does not exist.
     InvalidFileError: if the file is larger.
   """
-  most = num_bytes(expected.values()) + _OVERHEAD * (len(expected) + 1)
+  arrays = sum(_num_bytes(x.shape, x.dtype) for x in expected.values())
+  most = arrays + _OVERHEAD * (len(expected) + 1)
   size = os.stat(path).st_size
   if size > most:
     raise InvalidFileError(
       f'is {size:,} bytes; the expected arrays need at most {most:,}'
     )
-
-
-def num_bytes(arrays: Iterable[Any]) -> int:
-  """Returns the size in bytes of arrays of these shapes and dtypes."""
-  return sum(_num_bytes(one.shape, one.dtype) for one in arrays)
 
 
 def sha256(path: PathLike) -> str:
