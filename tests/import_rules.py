@@ -1,9 +1,6 @@
 """Rules for imports between packages."""
 
 import sys
-from typing import Iterator, Optional, Tuple
-
-from tests import import_graph
 
 # The layers from bottom to top. A module may import its own package and
 # packages of lower layers, but no other package of its layer. The longest
@@ -39,13 +36,7 @@ _PACKAGES_OF_PURE = {
 
 # The full stack, which is available only for Python 3.10.
 STACK = (
-  'acme',
-  'courier',
-  'gym',
-  'launchpad',
-  'reverb',
-  'sonnet',
-  'tensorflow',
+  *('acme', 'courier', 'gym', 'launchpad', 'reverb', 'sonnet', 'tensorflow'),
 )
 # These modules, and everything that they import, run without the stack.
 WITHOUT_STACK = (
@@ -88,14 +79,14 @@ MAY_IMPORT_LATE = {
 }
 
 
-def is_in(module: str, packages: Tuple[str, ...]) -> bool:
+def is_in(module, packages):
   return any(
     module == package or module.startswith(f'{package}.')
     for package in packages
   )
 
 
-def _place(module: str) -> Optional[Tuple[int, str]]:
+def _place(module):
   """Returns layer and package of a module, or None if no layer lists it."""
   fitting = [
     (layer, package)
@@ -106,81 +97,42 @@ def _place(module: str) -> Optional[Tuple[int, str]]:
   return max(fitting, key=lambda place: len(place[1]), default=None)
 
 
-def _package(dotted: str) -> str:
-  return dotted.partition('.')[0]
-
-
-def upward_imports(graph: import_graph.Graph) -> Iterator[str]:
+def upward_imports(modules, imports):
   """Yields imports of higher layers, or of other packages in the same layer."""
-  for one in graph.imports:
-    if one.imported not in graph.modules:
-      continue
+  for name in modules:
+    if _place(name) is None:
+      yield f'{name} has no layer'
+  for one in imports:
     here, there = _place(one.importer), _place(one.imported)
-    if here is None or there is None:
-      missing = one.importer if here is None else one.imported
-      yield f'{missing} has no layer'
-    elif here[1] != there[1] and here[0] <= there[0]:
-      yield f'{one.importer}:{one.line} imports {one.imported}'
+    if here and there and here[1] != there[1] and here[0] <= there[0]:
+      yield _text(one)
 
 
-def late_imports(graph: import_graph.Graph) -> Iterator[str]:
+def late_imports(modules, imports):
   """Yields imports inside functions, or only for type checkers."""
-  for one in graph.imports:
+  del modules
+  for one in imports:
     if one.is_late or not one.imported:
       if one.importer not in MAY_IMPORT_LATE:
-        yield f'{one.importer}:{one.line} imports {one.imported or "a name"}'
-  for name in sorted(graph.type_checking):
-    yield f'{name} has TYPE_CHECKING'
+        yield _text(one)
 
 
-def impure_imports(graph: import_graph.Graph) -> Iterator[str]:
+def impure_imports(modules, imports):
   """Yields imports of other packages by pure packages."""
-  for one in graph.imports:
-    if is_in(one.importer, PURE):
-      own = is_in(one.imported, PURE)
-      if not own and _package(one.imported) not in _PACKAGES_OF_PURE:
-        yield f'{one.importer}:{one.line} imports {one.imported}'
+  del modules
+  for one in imports:
+    if is_in(one.importer, PURE) and not is_in(one.imported, PURE):
+      if one.imported.partition('.')[0] not in _PACKAGES_OF_PURE:
+        yield _text(one)
 
 
-def imports_that_unpickle(graph: import_graph.Graph) -> Iterator[str]:
+def imports_that_unpickle(modules, imports):
   """Yields imports of packages that unpickle."""
-  for one in graph.imports:
-    if _package(one.imported) in UNPICKLERS:
-      yield f'{one.importer}:{one.line} imports {one.imported}'
+  del modules
+  for one in imports:
+    if is_in(one.imported, UNPICKLERS):
+      yield _text(one)
 
 
-def imports_of_the_stack(graph: import_graph.Graph) -> Iterator[str]:
-  """Yields imports of the stack by modules that must run without the stack."""
-  return _imports_reached(graph, WITHOUT_STACK, STACK)
-
-
-def imports_of_the_learners_own(graph: import_graph.Graph) -> Iterator[str]:
-  """Yields imports of the learner's packages by modules that only act."""
-  return _imports_reached(graph, ONLY_ACTING, LEARNERS_OWN)
-
-
-def _imports_reached(
-  graph: import_graph.Graph, modules: Tuple[str, ...], packages: Tuple[str, ...]
-) -> Iterator[str]:
-  """Yields imports of packages by some modules and all that these import."""
-  edges = graph.edges()
-  # Permitted late imports run only when the package is needed.
-  for one in graph.imports:
-    if one.is_late and one.importer in MAY_IMPORT_LATE:
-      edges[one.importer].discard(one.imported)
-  # Importing a module first imports its parent packages.
-  for name in graph.modules:
-    edges[name] |= {
-      parent
-      for parent in graph.modules
-      if name.startswith(f'{parent}.') and parent != name
-    }
-  starts = {m for m in graph.modules if is_in(m, modules)}
-  loaded = starts.union(*(import_graph.reachable(edges, m) for m in starts))
-  for one in graph.imports:
-    if (
-      one.importer in loaded
-      and _package(one.imported) in packages
-      and one.importer not in MAY_IMPORT_LATE
-    ):
-      yield f'{one.importer}:{one.line} imports {one.imported}'
+def _text(one):
+  return f'{one.importer}:{one.line} imports {one.imported or "a name"}'
