@@ -9,14 +9,12 @@ import pytest
 
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
-from bt_acme.core.behavior_transfer import bt_actor
-from bt_acme.core.intrinsic import ngu_actor
 from tests.agents import fakes
 
 
 def test_behaviors_require_bt_config():
   with pytest.raises(
-    ValueError, match='R2D2Config does not fit the number of behaviors, 1'
+    ValueError, match='R2D2Config does not fit.* behaviors, 1'
   ):
     assembly.Agent(fakes.make_config(), fakes.SPEC, (behaviors.Uniform(),))
 
@@ -27,9 +25,7 @@ def test_kickstarting_without_flights_has_one_behavior():
     transfer=config_lib.TransferConfig(flights=False, kickstarting=0.1),
   )
   assembly.Agent(config, fakes.SPEC, (behaviors.Uniform(),))
-  with pytest.raises(
-    ValueError, match='learns from one behavior, but there ar'
-  ):
+  with pytest.raises(ValueError, match='one behavior, but there are 2'):
     assembly.Agent(config, fakes.SPEC, (behaviors.Uniform(),) * 2)
 
 
@@ -62,13 +58,6 @@ def test_a_renamed_agent_is_not_validated_again():
   assert len(validated) == 2
 
 
-def test_intrinsic_and_transfer_by_kind_of_agent(tmp_path):
-  for kind in ('r2d2', 'ngu', 'bt'):
-    agent = fakes.make_agent(kind, tmp_path / 'behavior')
-    assert (agent.intrinsic is not None) == (kind == 'ngu')
-    assert (agent.transfer is not None) == (kind == 'bt')
-
-
 def test_reward_specs(tmp_path):
   assert fakes.make_agent('r2d2').reward_specs == ()
   pre_trained = fakes.make_agent('ngu')
@@ -83,16 +72,10 @@ def test_reward_specs(tmp_path):
 
 
 def test_actor_params(tmp_path):
-  kinds = {
-    'r2d2': dict,
-    'ngu': ngu_actor.NGUParams,
-    'bt': bt_actor.BTParams,
-  }
-  for kind, expected in kinds.items():
+  for kind in ('r2d2', 'ngu', 'bt'):
     agent = fakes.make_agent(kind, tmp_path / 'behavior')
     variables = fakes.variables_of(agent)
     params = agent.actor_params(variables, ('of behaviors',))
-    assert isinstance(params, expected)
     own = params if kind == 'r2d2' else params.agent
     jax.tree.map(np.testing.assert_array_equal, own, variables.agent)
     if kind == 'bt':

@@ -31,32 +31,25 @@ def test_default_directory(tmp_path):
   assert folder == f'cache/bt_acme/compiled/{name}'
 
 
-def test_directory_of_the_user(tmp_path):
+def test_no_directory_and_that_of_the_user(tmp_path):
+  assert not _files(tmp_path, JAX_ENABLE_COMPILATION_CACHE='false')
   own = {'JAX_COMPILATION_CACHE_DIR': str(tmp_path / 'own')}
   assert set(_files(tmp_path, **own)) == {'own'}
 
 
-def test_disabled(tmp_path):
-  assert not _files(tmp_path, JAX_ENABLE_COMPILATION_CACHE='false')
-
-
 def _damage(tmp_path):
-  entries = list(tmp_path.rglob('*-cache'))
-  for entry in entries:
+  for entry in tmp_path.rglob('*-cache'):
     entry.write_bytes(entry.read_bytes()[:-100])
-  return str(entries[0].parent)
 
 
 def test_a_damaged_entry_is_compiled_again_without_a_warning(tmp_path):
   _files(tmp_path)
-  folder = _damage(tmp_path)
+  _damage(tmp_path)
   _files(tmp_path)  # Asserts that nothing is printed.
   program = _PROGRAM.replace('compilation_cache.enable()', '')
-  environment = {
-    **{k: v for k, v in os.environ.items() if 'CACHE' not in k},
-    **compilation_cache.variables(),
-    'JAX_COMPILATION_CACHE_DIR': folder,
-  }
+  environment = {**os.environ, **compilation_cache.variables()}
+  folder = next(tmp_path.rglob('*-cache')).parent
+  environment['JAX_COMPILATION_CACHE_DIR'] = str(folder)
   for filters, warns in ((environment['PYTHONWARNINGS'], False), ('', True)):
     _damage(tmp_path)
     environment['PYTHONWARNINGS'] = filters

@@ -4,7 +4,6 @@ import os
 import random
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -60,6 +59,9 @@ def test_a_killed_writer_leaves_complete_files(tmp_path, kind):
     writer.kill()
     written = [int(line) for line in writer.communicate()[0].splitlines()]
     number = max([number + 1, *written])
+    # A slow reader may find the files of the old directory deleted, but the
+    # path is always a directory.
+    assert kind == 'renames' or (tmp_path / 'folder').is_dir()
     assert number <= read_whole(tmp_path / 'file') <= number + 1
     if kind == 'renames' and not (tmp_path / 'folder').exists():
       missing += 1
@@ -74,19 +76,6 @@ def test_a_killed_writer_leaves_complete_files(tmp_path, kind):
   files.write_text(tmp_path / 'file', '')
   assert {p.name for p in tmp_path.iterdir()} == {'file', 'folder'}
   assert [p.name for p in (tmp_path / 'folder').iterdir()] == ['a']
-
-
-def test_a_directory_exists_while_it_is_replaced(tmp_path):
-  writer = start_writer(str(tmp_path), 'exchange', '0')
-  assert writer.stdout.readline() == '0\n'
-  end = time.monotonic() + 0.5
-  while time.monotonic() < end:
-    # A slow reader may find the files of the old directory deleted, but the
-    # path is always a directory.
-    assert os.path.isdir(tmp_path / 'folder')
-  writer.kill()
-  written = writer.communicate()[0].splitlines()
-  assert len(written) > 3
 
 
 def test_a_body_that_raises_leaves_the_directory_unchanged(tmp_path):
@@ -116,10 +105,13 @@ def test_the_old_directory_is_restored_after_a_crash_between_renames(tmp_path):
   old.mkdir()
   (old / 'whole').write_text('whole')
   assert files.is_leftover(old) and not files.is_leftover(tmp_path / 'folder')
+  others = ['.folder', '.folderish.partial-00', 'folder.partial-00']
+  for name in others:
+    (tmp_path / name).write_text('mine')
   with pytest.raises(ZeroDivisionError):
     with files.new_folder(tmp_path / 'folder'):
       raise ZeroDivisionError
-  assert [p.name for p in tmp_path.iterdir()] == ['folder']
+  assert {p.name for p in tmp_path.iterdir()} == {'folder', *others}
   assert (tmp_path / 'folder' / 'whole').read_text() == 'whole'
 
 
@@ -184,21 +176,6 @@ def test_contents_are_synced_before_the_move_and_the_parent_after(
   events.clear()
   files.make_folder(tmp_path / 'b' / 'c')
   assert events == [tmp_path.name, 'b']
-
-
-def test_files_with_other_names_are_unchanged(tmp_path):
-  others = ['.folder', '.folderish.partial-00', 'folder.partial-00']
-  for name in others:
-    (tmp_path / name).write_text('mine')
-  threads = [
-    threading.Thread(target=files.write_text, args=(tmp_path / name, name))
-    for name in ('folder', 'folderish2', 'other')
-  ]
-  for thread in threads:
-    thread.start()
-  for thread in threads:
-    thread.join()
-  assert all((tmp_path / name).read_text() == 'mine' for name in others)
 
 
 def test_check_writable(tmp_path):

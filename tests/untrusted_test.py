@@ -1,6 +1,5 @@
 """Tests that untrusted files are refused in one line and without memory."""
 
-import json
 import os
 import pathlib
 import pickle
@@ -16,7 +15,7 @@ from bt_acme import untrusted
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _MB = 1 << 20
-F4 = np.dtype(np.float32)
+MAGIC = b'\x93NUMPY'
 
 
 def shape_of(*shape, dtype=np.float32):
@@ -27,25 +26,13 @@ def header(shape, descr='<f4', order=False):
   """Returns the header of an array's file."""
   text = repr({'descr': descr, 'fortran_order': order, 'shape': shape})
   text += ' ' * (-len(text) % 16) + '\n'
-  return b'\x93NUMPY\x01\x00' + len(text).to_bytes(2, 'little') + text.encode()
+  return MAGIC + b'\x01\x00' + len(text).to_bytes(2, 'little') + text.encode()
 
 
 def write_zip(path, members, compression=zipfile.ZIP_STORED):
   with zipfile.ZipFile(path, 'w', compression) as archive:
     for name, data in members.items():
       archive.writestr(f'{name}.npy', data)
-
-
-def change_sizes(path, size):
-  """Changes the size of the first member in the zip directory."""
-  data = bytearray(path.read_bytes())
-  entry = data.index(b'PK\x01\x02')
-  data[entry + 24 : entry + 28] = size.to_bytes(4, 'little')
-  path.write_bytes(data)
-
-
-def accept(shapes):
-  del shapes
 
 
 class Peak:
@@ -83,9 +70,14 @@ def test_arrays_are_read(path):
     assert seen[name] == shape_of(*array.shape, dtype=array.dtype)
   assert found['fortran'].flags.f_contiguous
   untrusted.check_size(path, seen)
+  os.truncate(path, 10**12)  # A sparse file takes no disk space.
+  with pytest.raises(
+    untrusted.InvalidFileError, match='is 1,000,000,000,000 bytes; the'
+  ):
+    untrusted.check_size(path, seen)
 
 
-def refused(path, message, check=accept):
+def refused(path, message, check=lambda shapes: None):
   with Peak() as peak:
     with pytest.raises(untrusted.InvalidFileError, match=message) as info:
       untrusted.read_arrays(path, check)
@@ -111,39 +103,26 @@ def test_zip_bomb(path, compression):
   refused(path, "contains the compressed array 'x.npy'")
 
 
+VALUES = 'contains 400 bytes of values in .*'
+
+
 @pytest.mark.parametrize(
   'data, message',
   [
-    (
-      header((10**12,)) + bytes(400),
-      r'contains 400 bytes of values in .*1000000000',
-    ),
-    (header((10**30, 10**30)) + bytes(400), 'contains 400 bytes of values'),
-    (
-      header((99,)) + bytes(400),
-      r'contains 400 bytes .* float32 of shape \(99,\)',
-    ),
-    (header((101,)) + bytes(400), 'contains 400 bytes of values'),
-    (header((-10, -10)) + bytes(400), 'contains 400 bytes of values'),
-    (
-      header((50,), '|O') + bytes(400),
-      "contains object in 'x.npy', not numbers",
-    ),
-    (
-      header((100,), '<U1') + bytes(400),
-      "contains <U1 in 'x.npy', not numbers",
-    ),
+    (header((10**12,)) + bytes(400), VALUES + '1000000000'),
+    (header((10**30, 10**30)) + bytes(400), VALUES),
+    (header((99,)) + bytes(400), VALUES + r'float32 of shape \(99,\)'),
+    (header((101,)) + bytes(400), VALUES),
+    (header((-10, -10)) + bytes(400), VALUES),
+    (header((50,), '|O') + bytes(400), "contains object in 'x.npy', not num"),
+    (header((100,), '<U1') + bytes(400), "contains <U1 in 'x.npy', not num"),
     (header((100,), [('a', '<f4')]) + bytes(400), 'not numbers'),
     (header((100,), 'nothing') + bytes(400), 'is damaged'),
     (header(100) + bytes(400), 'is damaged'),
-    (b'\x93NUMPY\x01\x00\x10\x27' + b'(' * 10_000, 'is damaged'),
-    (b'\x93NUMPY\x01\x00\x08\x00{[]: 1}\n', 'is damaged'),
-    (
-      b'\x93NUMPY\x02\x00\xff\xff\xff\xff',
-      r"contains 'x.npy' in format \(2, 0\)",
-    ),
-    (b'\x93NUMPY\x01\x00\xff\xff', 'is damaged'),
-    (b'\x93NUM', 'is damaged'),
+    (MAGIC + b'\x01\x00\x10\x27' + b'(' * 10_000, 'is damaged'),
+    (MAGIC + b'\x01\x00\x08\x00{[]: 1}\n', 'is damaged'),
+    (MAGIC + b'\x02\x00\xff\xff\xff\xff', r"'x.npy' in format \(2, 0\)"),
+    (MAGIC + b'\x01\x00\xff\xff', 'is damaged'),
     (b'', 'is damaged'),
     (pickle.dumps(print), 'is damaged'),
   ],
@@ -155,7 +134,10 @@ def test_invalid_header(path, data, message):
 
 def test_invalid_zip_directory(path):
   np.savez(path, x=np.zeros(100, np.float32))
-  change_sizes(path, 2**32 - 2)
+  data = bytearray(path.read_bytes())
+  entry = data.index(b'PK\x01\x02') + 24  # The size of the first member.
+  data[entry : entry + 4] = (2**32 - 2).to_bytes(4, 'little')
+  path.write_bytes(data)
   refused(path, r'contains 528 bytes of .* claims 4,294,967,294')
 
 
@@ -187,47 +169,22 @@ def test_truncated_file(path, kept):
   refused(path, 'is damaged')
 
 
-@pytest.mark.parametrize('place', range(0, 1104, 16))
-def test_changed_byte(path, place):
-  """A changed byte is detected or has no effect."""
+def test_a_changed_byte_is_detected_or_has_no_effect(path):
   array = np.arange(100, dtype=np.float32)
   np.savez(path, x=array, y=array)
-  data = bytearray(path.read_bytes())
-  data[place] ^= 0x55
-  path.write_bytes(data)
-  try:
-    found = untrusted.read_arrays(path, accept)
-  except (untrusted.InvalidFileError, OSError) as error:
-    assert '\n' not in str(error)
-  else:
-    for value in found.values():
-      np.testing.assert_array_equal(value, array)
-
-
-def test_wrong_checksum(path):
-  np.savez(path, x=np.zeros(100, np.float32))
-  data = bytearray(path.read_bytes())
-  data[300] ^= 1  # One of the values.
-  path.write_bytes(data)
-  refused(path, 'is damaged .*CRC')
-
-
-def test_too_large_file(path):
-  np.savez(path, x=np.zeros(100, np.float32))
-  wanted = {'x': shape_of(100)}
-  untrusted.check_size(path, wanted)
-  os.truncate(path, 10**12)  # A sparse file takes no disk space.
-  with pytest.raises(
-    untrusted.InvalidFileError, match='is 1,000,000,000,000 bytes; the'
-  ):
-    untrusted.check_size(path, wanted)
-
-
-def test_sha256_takes_little_memory(path):
-  path.write_bytes(bytes(32 * _MB))
-  with Peak() as peak:
-    untrusted.sha256(path)
-  assert peak.bytes < 4 * _MB
+  original = path.read_bytes()
+  for place in range(0, len(original), 16):
+    data = bytearray(original)
+    data[place] ^= 0x55
+    path.write_bytes(data)
+    try:
+      found = untrusted.read_arrays(path, lambda shapes: None)
+    except (untrusted.InvalidFileError, OSError) as error:
+      assert '\n' not in str(error)
+    else:
+      for value in found.values():
+        np.testing.assert_array_equal(value, array)
+      assert not 300 <= place < 500  # These bytes are values.
 
 
 @pytest.mark.parametrize(
@@ -250,12 +207,6 @@ def test_invalid_json(tmp_path, text, message):
   assert peak.bytes < 64 * _MB
 
 
-def test_valid_json(tmp_path):
-  value = {'a': [1, 0.1, None, {'b': 'ü'}]}
-  (tmp_path / 'card').write_text(json.dumps(value))
-  assert untrusted.read_json(tmp_path / 'card') == value
-
-
 def test_an_error_is_one_line_of_limited_length():
   assert untrusted.one_line(KeyError('a')) == "KeyError: 'a'"
   assert untrusted.one_line(MemoryError()) == 'MemoryError'
@@ -275,16 +226,3 @@ def test_the_package_neither_unpickles_nor_executes_text():
   paths = [p for d in ('bt_acme', 'launch') for p in (_ROOT / d).rglob('*.py')]
   assert len(paths) > 100
   assert [path for path in paths if _UNSAFE.search(path.read_text())] == []
-
-
-@pytest.mark.parametrize(
-  'text, is_unsafe',
-  [
-    *(('numpy.load(path)', True), ('f(allow_pickle=flag)', True)),
-    *(('x = eval(text)', True), ('np.lib.format.read_array(file)', True)),
-    ('np.lib.format.read_array(file, allow_pickle=False)', False),
-    *(('json.load(f)', False), ('tree.eval(x)', False)),
-  ],
-)
-def test_unsafe_calls_are_found(text, is_unsafe):
-  assert bool(_UNSAFE.search(text)) == is_unsafe
