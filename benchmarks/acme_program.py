@@ -10,7 +10,7 @@ from acme.jax.layouts import distributed_layout
 from acme.utils import counting, loggers
 
 from benchmarks import acme_environment, acme_side, catalog
-from bt_acme.runtime import launcher
+from bt_acme.runtime import launcher, supervisor
 
 
 class _Probe:
@@ -93,6 +93,5 @@ def run(workdir: str, game: str, num_actors: int, **settings: Any) -> int:
     layout.build(),
     workdir=workdir,
     environments={'actor': catalog.ONE_CORE},
-    main_label='learner',
-    grace_seconds=2.0,
+    policy=supervisor.Policy(main_label='learner', grace_seconds=2.0),
   )

@@ -3,6 +3,7 @@
 `check` rejects invalid settings before anything is started or written.
 """
 
+import functools
 import os
 import pathlib
 import shutil
@@ -23,7 +24,6 @@ from bt_acme.runtime import (
   coordinator,
   freed_memory,
   interrupts,
-  ports,
   process_environments,
   progress,
   provenance,
@@ -132,10 +132,10 @@ def run_session(
     return None
   if run.has_nodes and resumed:
     replay_checkpoints.check(run, config.replay)
-
-  def begin() -> None:
-    params = identity.get(workdir.PARAMS, {})
-    provenance.begin(run.workdir, params, run.max_actor_steps)
+  params = identity.get(workdir.PARAMS, {})
+  begin = functools.partial(
+    provenance.begin, run.workdir, params, run.max_actor_steps
+  )
 
   def begin_next() -> None:
     provenance.end(run.workdir)
@@ -174,8 +174,6 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
       ) from error
   if agent.intrinsic is not None:
     exported_folder.check_replaceable(pathlib.Path(run.behavior_folder))
-  if run.replay_port:
-    ports.check_free(run.replay_port, setting='replay_port')
   requirements.check(run, agent)
 
 
@@ -265,7 +263,7 @@ def _launch_nodes(
   """
   # Imported here because runs in one process do not need Acme's stack.
   from bt_acme.agents import builders
-  from bt_acme.runtime import launcher, restarts
+  from bt_acme.runtime import launcher
   from bt_acme.runtime import program as program_lib
 
   def make_program() -> Any:
@@ -278,22 +276,14 @@ def _launch_nodes(
     return make_program()
 
   program = make_program()
-  labels = program_lib.RESTARTED_LABELS
   return launcher.launch(
     program,
     workdir=run.workdir,
     launch_type=run.lp_launch_type,
     engine_options=_engine_options(run),
-    environments=process_environments.for_labels(program.groups),
+    environments=process_environments.by_label(),
     ports={'replay': run.replay_port} if run.replay_port else None,
-    main_label=program_lib.MAIN_LABEL,
-    checked_labels=program_lib.CHECKED_LABELS,
-    policy=restarts.RestartPolicy(
-      max_restarts_per_hour=run.max_restarts,
-      labels={k: v for k, v in labels.items() if k in program.groups},
-      next_program=next_program,
-      watchdog_seconds=run.watchdog_seconds,
-    ),
+    policy=program_lib.policy(run, next_program),
   )
 
 

@@ -79,21 +79,15 @@ class NodeExited(NamedTuple):
 Event = NodeScheduled | NodePending | Output | NodeExited
 
 
-class EventQueue:
-  """A queue of events and signals for the main thread."""
+class EventQueue(queue.SimpleQueue[Event | signal.Signals]):
+  """A queue of events and signals for the main thread.
 
-  def __init__(self) -> None:
-    """Initializes an empty queue."""
-    # Unlike `queue.Queue`, it lets a signal handler call `put` at any time.
-    self._events: queue.SimpleQueue[Event | signal.Signals] = (
-      queue.SimpleQueue()
-    )
+  Unlike `queue.Queue`, it lets a signal handler call `put` at any time.
+  """
 
-  def put(self, event: Event | signal.Signals) -> None:
-    """Adds an event, from any thread or signal handler."""
-    self._events.put(event)
-
-  def get(self, timeout: float | None = None) -> Event | signal.Signals:
+  def get(  # type: ignore[override]
+    self, timeout: float | None = None
+  ) -> Event | signal.Signals:
     """Removes and returns the next event.
 
     Args:
@@ -108,9 +102,9 @@ class EventQueue:
       # since. Python 3.10 would then compute a negative timeout below, and wait
       # forever. This call closes the lock.
       with contextlib.suppress(queue.Empty):
-        return self._events.get_nowait()
+        return super().get(block=False)
       left = deadline - time.monotonic()
       if left <= 0:
         raise queue.Empty
       with contextlib.suppress(queue.Empty):
-        return self._events.get(timeout=min(left, _WAKE_UP_SECONDS))
+        return super().get(timeout=min(left, _WAKE_UP_SECONDS))

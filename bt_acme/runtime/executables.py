@@ -61,13 +61,6 @@ def require_workdir(
   return check_and_make
 
 
-def titles(program: lp.Program) -> dict[str, str]:
-  """Returns the label of each node, by title (`LABEL/INDEX`)."""
-  return {
-    title: title.rpartition('/')[0] for title in _by_title(program.groups)
-  }
-
-
 def _by_title(by_label: Mapping[str, Sequence[_T]]) -> dict[str, _T]:
   return {
     f'{label}/{index}': value
@@ -77,7 +70,7 @@ def _by_title(by_label: Mapping[str, Sequence[_T]]) -> dict[str, _T]:
 
 
 def prepare(program: lp.Program, *, in_this_process: bool) -> dict[str, int]:
-  """Connects the nodes, as Launchpad's own launchers do first.
+  """Tells the nodes where they will run, as Launchpad does first.
 
   Args:
     program: the program.
@@ -94,16 +87,13 @@ def prepare(program: lp.Program, *, in_this_process: bool) -> dict[str, int]:
   nodes = _by_title(program.groups)
   for node in nodes.values():
     node._initialize_context(launch_type, launch_config=None)
-  for title, label in titles(program).items():
-    for handle in nodes[title].input_handles:
-      handle.connect(nodes[title], label)
   return {title: len(node.addresses) for title, node in nodes.items()}
 
 
 def make(
   program: lp.Program, addresses: Mapping[str, list[str]]
 ) -> dict[str, Any]:
-  """Makes the executables of a program that `prepare` has connected.
+  """Makes the executables of a program after `prepare`.
 
   Args:
     program: the program.

@@ -75,12 +75,9 @@ def handled(
 @contextlib.contextmanager
 def put_into(queue: events.EventQueue) -> Iterator[None]:
   """Puts signals that stop a program into a queue while the block runs."""
-  with contextlib.ExitStack() as stack:
-    stack.enter_context(handled(stop_signals(), queue.put))
-    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
-      # While SIGCHLD is ignored, the kernel discards the exit codes of nodes.
-      signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-      stack.callback(signal.signal, signal.SIGCHLD, signal.SIG_IGN)
+  # While SIGCHLD is ignored, the kernel discards the exit codes of nodes.
+  keep_codes = handled([signal.SIGCHLD], lambda signum: None)
+  with keep_codes, handled(stop_signals(), queue.put):
     yield
 
 

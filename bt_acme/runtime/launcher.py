@@ -3,14 +3,14 @@
 To add an engine, write a module in `engines/` and add a line to `ENGINES`.
 """
 
+import math
 import pathlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import launchpad as lp
 
-from bt_acme.runtime import events, interrupts, restarts, supervisor
-from bt_acme.runtime import ports as ports_lib
+from bt_acme.runtime import events, interrupts, supervisor
 from bt_acme.runtime.engines import base, processes, ray_cluster, threads
 
 # Engine classes by `lp_launch_type`; `config.run` lists the allowed values.
@@ -29,10 +29,7 @@ def launch(
   engine_options: Mapping[str, Any] | None = None,
   environments: Mapping[str, Mapping[str, str]] | None = None,
   ports: Mapping[str, int] | None = None,
-  main_label: str = 'coordinator',
-  checked_labels: Collection[str] = (),
-  grace_seconds: float = 10.0,
-  policy: restarts.RestartPolicy | None = None,
+  policy: supervisor.Policy | None = None,
 ) -> int:
   """Runs a program until its main node ends, a node fails, or the user stops.
 
@@ -52,51 +49,24 @@ def launch(
       to those of this process, as {'actor': {'JAX_PLATFORMS': 'cpu'}}. Threads
       share the environment of this process.
     ports: by label, the port of the label's first node; by default a free port.
-    main_label: the program ends when the node with this label exits.
-    checked_labels: the labels of nodes whose failure fails the program even
-      during shutdown. Other nodes may fail then, because their servers stop as
-      well.
-    grace_seconds: the seconds between the request to stop and SIGKILL. When the
-      program completes, nodes of `checked_labels` have six times as long.
-    policy: the node failures from which the program recovers; by default, and
-      always for threads, none.
+    policy: how the program ends, and the node failures from which it recovers;
+      threads recover from none.
 
   Returns:
     An exit code: 0; 1 after a failure; 128 + the number of the signal that
     stopped the program (130 for Ctrl-C).
-
-  Raises:
-    ValueError: before anything is started, if the launch type or a label is
-      unknown, or a port is in use.
   """
-  if launch_type not in ENGINES:
-    raise ValueError(
-      f'lp_launch_type={launch_type!r} is unknown. Choose one of '
-      f'{sorted(ENGINES)}.'
-    )
-  chosen_class = ENGINES[launch_type]
-  environments, ports = environments or {}, ports or {}
-  if policy is None or chosen_class.in_this_process:
-    policy = restarts.RestartPolicy()
-  labels = (main_label, *checked_labels, *policy.labels)
-  for label in (*labels, *environments, *ports):
-    if label not in program.groups:
-      raise ValueError(
-        f'label={label!r} is not in the program. Choose one of '
-        f'{sorted(program.groups)}.'
-      )
-  for label, port in ports.items():
-    ports_lib.check_free(port, setting=f'{label}_port')
+  engine_class = ENGINES[launch_type]
+  policy = policy or supervisor.Policy()
+  if engine_class.in_this_process:
+    policy = policy._replace(max_restarts_per_hour=0, watchdog_seconds=math.inf)
   queue = events.EventQueue()
   with interrupts.put_into(queue):
     return supervisor.Supervisor(
-      lambda: chosen_class(queue, **(engine_options or {})),
+      lambda: engine_class(queue, **(engine_options or {})),
       queue,
-      workdir=workdir,
-      environments=environments,
-      ports=ports,
-      main_label=main_label,
-      checked_labels=checked_labels,
-      grace_seconds=grace_seconds,
-      policy=policy,
+      workdir,
+      policy,
+      environments or {},
+      ports or {},
     ).run(program)

@@ -7,7 +7,6 @@ once. Only the learner and the inference server see the accelerator.
 import contextlib
 import math
 import os
-from collections.abc import Collection
 
 from bt_acme import compilation_cache
 
@@ -82,10 +81,9 @@ def _share(name: str, text: str) -> float:
   )
 
 
-def for_labels(labels: Collection[str]) -> dict[str, dict[str, str]]:
-  """Returns the environment variables by label, for labels that have any."""
-  cache = compilation_cache.variables()
-  by_label = {
+def by_label() -> dict[str, dict[str, str]]:
+  """Returns the environment variables of the processes of each label."""
+  variables = {
     'coordinator': _CPU,
     'replay': _CPU,
     'learner': {**_ACCELERATOR, **HUGE_PAGES},
@@ -93,8 +91,5 @@ def for_labels(labels: Collection[str]) -> dict[str, dict[str, str]]:
     'actor': one_core(),
     'evaluator': one_core(),
   }
-  return {
-    label: {**cache, **variables}
-    for label, variables in by_label.items()
-    if label in labels
-  }
+  cache = compilation_cache.variables()
+  return {label: {**cache, **own} for label, own in variables.items()}

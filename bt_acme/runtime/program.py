@@ -31,19 +31,32 @@ from bt_acme.runtime import (
   replay_server,
   reverb_learner,
   seeds,
+  supervisor,
 )
 
-# The run ends when the node with the main label exits. It has failed if a node
-# with a checked label fails during shutdown: the learner then has not saved.
-MAIN_LABEL = 'coordinator'
-CHECKED_LABELS = ('learner',)
-# Labels of nodes that restart while the others keep running, each with the
-# labels that must restart with it. The inference server holds the state of the
-# actors' episodes, so actors restart with it. Other nodes hold state that all
-# nodes need: when one of them fails, the program restarts from its checkpoint.
-RESTARTED_LABELS = {'inference': ('actor',), 'actor': (), 'evaluator': ()}
-
 _SPARE_THREADS = 4  # For calls to the inference server besides `act`.
+
+
+def policy(
+  run: run_config.RunConfig, next_program: Callable[[], lp.Program]
+) -> supervisor.Policy:
+  """Returns the policy by which a run is supervised.
+
+  Args:
+    run: the run.
+    next_program: makes the program to restart.
+  """
+  return supervisor.Policy(
+    # The learner has not saved if it fails during the shutdown.
+    checked_labels=('learner',),
+    max_restarts_per_hour=run.max_restarts,
+    # The inference server holds the state of the actors' episodes, so actors
+    # restart with it. Other nodes hold state that all nodes need: when one of
+    # them fails, the program restarts from its checkpoint.
+    restarted_labels={'inference': ('actor',), 'actor': (), 'evaluator': ()},
+    next_program=next_program,
+    watchdog_seconds=run.watchdog_seconds,
+  )
 
 
 def make_program(

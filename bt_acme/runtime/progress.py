@@ -13,7 +13,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import TextIO
 
 # Without ipywidgets, tqdm.auto would print a warning and then use plain tqdm.
 if importlib.util.find_spec('ipywidgets') is None:
@@ -43,21 +42,17 @@ class Progress:
   def __init__(
     self,
     max_actor_steps: int,
-    *,
-    stream: TextIO | None = None,
     clock: Callable[[], float] = time.monotonic,
   ):
     """Initializes the display, and draws the bar before the first step.
 
     Args:
       max_actor_steps: the budget of the run.
-      stream: the stream to print to; by default standard output in a process of
-        the supervisor, and standard error elsewhere.
       clock: a function that returns seconds.
     """
     mode = os.environ.get(STATUS_VARIABLE)
     self._max_actor_steps = max_actor_steps
-    self._stream = stream or (sys.stderr if mode is None else sys.stdout)
+    self._stream = sys.stderr if mode is None else sys.stdout
     self._clock = clock
     self._mark = '' if mode is None else STATUS_MARK
     self._seconds = _STATUS_SECONDS[mode or 'plain']

@@ -4,6 +4,7 @@
 """
 
 import math
+import socket
 from typing import List
 
 from bt_acme import assembly, memory_check
@@ -17,8 +18,9 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
 
   Raises:
     ValueError: if a setting has no effect, the learner would never start, two
-      processes would need the same TPU, or the memory of this machine, of its
-      TPUs, or of a process's part of its GPUs is too small.
+      processes would need the same TPU, the memory of this machine, of its
+      TPUs, or of a process's part of its GPUs is too small, or a port cannot be
+      used.
   """
   if run.snapshots and agent.intrinsic is None:
     raise ValueError(
@@ -45,6 +47,8 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
     # A TPU multiplies in bfloat16 and may store operands in no other form.
     _check_devices(run, agent, 'TPU chips', chips, 2)
   _check_budget(run, agent.config.replay)
+  if run.replay_port:
+    _check_free(run.replay_port)
 
 
 def _check_budget(
@@ -63,6 +67,20 @@ def _check_budget(
       f'max_actor_steps, for example to {enough}, lower min_replay_size, or '
       'choose a smaller preset.'
     )
+
+
+def _check_free(port: int) -> None:
+  """Raises ValueError if a server cannot listen on a port of this machine."""
+  with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+    # A port counts as free while its last connections are in TIME_WAIT.
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+      probe.bind(('', port))
+    except OSError as error:
+      raise ValueError(
+        f'replay_port={port} cannot be used ({error.strerror}). Choose another '
+        'port, or end the program that uses this one.'
+      ) from error
 
 
 def _check_devices(

@@ -4,25 +4,26 @@ Launchpad's own local launchers ignore exit codes, hold back a process's output
 until the process exits, and kill themselves if a node does not stop in time.
 The supervisor behaves as follows on every engine:
 
-- The program succeeds when its main node (labeled `main_label`) does.
-- When a node fails, the node or the whole program restarts, as often as
-  `restarts.RestartPolicy` allows. A node that sends no heartbeat for too long
+- The program succeeds when its main node (`Policy.main_label`) does.
+- When a node fails, the node or the whole program restarts, as often as the
+  `Policy` allows. A node that sends no heartbeat for too long
   is killed, which counts as a failure. The timeout starts with the node's first
   heartbeat, so that it may take as long as it needs to compile.
 - Any other failure ends the program, and the node's traceback is printed last.
 - Ctrl-C gives every node `grace_seconds` to stop; a second Ctrl-C kills all
-  nodes immediately. Nodes of `restarts.RestartPolicy.labels` that have not sent
-  a heartbeat yet are killed by the first Ctrl-C.
+  nodes immediately. Nodes of `Policy.restarted_labels` that have not sent a
+  heartbeat yet are killed by the first Ctrl-C.
 """
 
 import collections
 import dataclasses
+import math
 import os
 import pathlib
 import queue as queue_lib
 import signal
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import launchpad as lp
@@ -34,7 +35,6 @@ from bt_acme.runtime import (
   interrupts,
   node_state,
   progress,
-  restarts,
   terminal,
 )
 from bt_acme.runtime.engines import base
@@ -54,11 +54,43 @@ _FLUSH_SECONDS = 1.0
 _FINAL_SAVE_FACTOR = 6
 
 
+class Policy(NamedTuple):
+  """How a program ends, and the node failures from which it recovers.
+
+  By default it recovers from none.
+
+  Attributes:
+    main_label: the program ends when the node with this label exits.
+    checked_labels: the labels of nodes whose failure fails the program even
+      during shutdown. Other nodes may fail then, because their servers stop as
+      well.
+    grace_seconds: the seconds between the request to stop and SIGKILL. When the
+      program completes, nodes of `checked_labels` have six times as long.
+    max_restarts_per_hour: the maximum number of restarts per hour, of each node
+      and of the program as a whole.
+    restarted_labels: the labels of nodes that restart while the others keep
+      running, each with the labels of the nodes that must restart with it.
+      Before their first heartbeat these nodes have nothing to lose, so a
+      program that stops kills them immediately.
+    next_program: makes the program to restart after any other node has failed;
+      called when all nodes of the previous program have exited.
+    watchdog_seconds: a node that sends no heartbeat for this long is hung.
+  """
+
+  main_label: str = 'coordinator'
+  checked_labels: Collection[str] = ()
+  grace_seconds: float = 10.0
+  max_restarts_per_hour: int = 0
+  restarted_labels: Mapping[str, Sequence[str]] = {}
+  next_program: Callable[[], lp.Program] | None = None
+  watchdog_seconds: float = math.inf
+
+
 class _End(NamedTuple):
   """The reason why a program ends.
 
   Attributes:
-    code: its exit code.
+    code: its exit code; 0 if it has completed.
     culprit: the node that failed, if any.
     restart: whether the program restarts.
   """
@@ -66,11 +98,6 @@ class _End(NamedTuple):
   code: int
   culprit: node_state.NodeState | None = None
   restart: bool = False
-
-  @property
-  def finished(self) -> bool:
-    """Whether the program has completed."""
-    return not self.code and not self.restart
 
 
 @dataclasses.dataclass(eq=False)
@@ -81,33 +108,27 @@ class Supervisor:
     make_engine: makes the engine of a program.
     queue: the queue into which the engine and `interrupts` put events.
     workdir: see `launcher.launch`, like the following attributes.
+    policy: see above.
     environments: environment variables by label.
     ports: the port of each label's first node, by label.
-    main_label: the label of the node whose exit ends the program.
-    checked_labels: labels of nodes whose failures during shutdown count.
-    grace_seconds: the shutdown timeout in seconds.
-    policy: the node failures from which the program recovers.
     clock: a function that returns seconds.
   """
 
   make_engine: Callable[[], base.Engine]
   queue: events.EventQueue
   workdir: str | pathlib.Path
+  policy: Policy
   environments: Mapping[str, Mapping[str, str]]
   ports: Mapping[str, int]
-  main_label: str
-  checked_labels: Collection[str]
-  grace_seconds: float
-  policy: restarts.RestartPolicy
   clock: Callable[[], float] = time.monotonic
 
   def __post_init__(self) -> None:
     self._log_folder = pathlib.Path(self.workdir) / 'processes'
     self._terminal = terminal.Terminal(self._log_folder / 'launcher.log')
     # By title, across all programs of the run; '' is the program as a whole.
-    self._budgets: dict[str, restarts.RestartBudget] = collections.defaultdict(
-      lambda: restarts.RestartBudget(
-        self.policy.max_restarts_per_hour, self.clock
+    self._budgets: dict[str, node_state.RestartBudget] = (
+      collections.defaultdict(
+        lambda: node_state.RestartBudget(self.policy.max_restarts_per_hour)
       )
     )
     self._budget = self._budgets['']
@@ -130,25 +151,21 @@ class Supervisor:
     """Runs a program until it ends; returns None if it has to restart."""
     self._program = program
     self._engine = self.make_engine()
-    labels = executables.titles(program)
-    # Servers come first: a node may wait for nodes of earlier labels.
-    in_order = list(dict.fromkeys(labels.values()))
-    self._nodes = {
-      title: node_state.NodeState(
-        title,
-        label,
-        self._budgets[title],
-        self.policy.watchdog_seconds
-        + in_order.index(label) * _SECONDS_AFTER_SERVERS,
-        self.clock,
-      )
-      for title, label in labels.items()
-    }
+    self._num_ports = executables.prepare(
+      program, in_this_process=self._engine.in_this_process
+    )
+    self._nodes: dict[str, node_state.NodeState] = {}
+    labels = list(program.groups)
+    for title in self._num_ports:
+      node = node_state.NodeState(title, self._budgets[title])
+      # Servers come first: a node may wait for nodes of earlier labels.
+      after_servers = labels.index(node.label) * _SECONDS_AFTER_SERVERS
+      node.timeout = self.policy.watchdog_seconds + after_servers
+      self._nodes[title] = node
     self._looked = self.clock()
     self._executables: dict[str, Any] = {}
     self._interrupts: list[signal.Signals] = []
     self._stopping = False
-    self._hurried = False  # Whether the user has asked to kill all nodes.
     try:
       end = self._place()
       if end is None:
@@ -181,10 +198,7 @@ class Supervisor:
       The end of the program if it ends before every node is scheduled, else
       None.
     """
-    num_ports = executables.prepare(
-      self._program, in_this_process=self._engine.in_this_process
-    )
-    for title, number in num_ports.items():
+    for title, number in self._num_ports.items():
       self._engine.place(title, number)
     while any(node.addresses is None for node in self._nodes.values()):
       event = self._next()
@@ -192,13 +206,13 @@ class Supervisor:
         return self._interrupted(event)
       if isinstance(event, events.NodeExited):
         node = self._nodes[event.title]
-        if not (event.lost and self._budget.acquire()):
+        if not (event.lost and self._budget.acquire(self.clock())):
           return _End(1, node)
         self._terminal.note(
           f'{node.describe_failure()} Rescheduling ({self._budget}).'
         )
         node.addresses = node.ended = None
-        self._engine.place(node.title, num_ports[node.title])
+        self._engine.place(node.title, self._num_ports[node.title])
     return None
 
   def _start_all(self) -> None:
@@ -218,7 +232,11 @@ class Supervisor:
       self._start(self._nodes[title])
 
   def _start(self, node: node_state.NodeState) -> None:
-    """Starts or restarts a node on the machine where it is scheduled."""
+    """Starts or restarts a node, possibly on another machine."""
+    before = node.ended
+    # After a failed start, the node may succeed on another machine.
+    if before and not node.addresses and (before.lost or node.heard is None):
+      self._engine.place(node.title, 0)
     live = self._terminal.live
     variables = {
       progress.STATUS_VARIABLE: 'live' if live else 'plain',
@@ -239,29 +257,32 @@ class Supervisor:
       path = self._log_folder / f'{node.title.replace("/", "-")}.log'
       log = terminal.NodeLog(path, process, live=live)
     node.mark_started(log)
+    node.late_at = self.clock() + self.policy.watchdog_seconds
 
   def _wait_for_end(self) -> _End:
     """Waits for the exit of the main node, a final failure, or a signal."""
     while True:
       event = self._next(_LOOK_SECONDS)
-      self._kill_hung()
-      event = event or self._lost()
-      self._start_pending()
+      self._watch()
       if isinstance(event, signal.Signals):
         return self._interrupted(event)
       if isinstance(event, events.NodeExited):
         node = self._nodes[event.title]
-        if event.code or node.received_sigterm:
+        if node.ended and node.ended.code:
           end = self._handle_failure(node)
           if end is not None:
             return end
-        elif node.label == self.main_label:
+        elif node.label == self.policy.main_label:
           return _End(0)
         else:  # Another node may be waiting for this slot.
           self._engine.release(node.title)
+      self._start_due()
 
-  def _kill_hung(self) -> None:
-    """Kills the nodes that have sent no heartbeat for too long."""
+  def _watch(self) -> None:
+    """Kills the nodes that have sent no heartbeat for too long.
+
+    Posts the exit of each killed node of which the engine knows nothing.
+    """
     now = self.clock()
     gap = now - self._looked
     if gap < heartbeats.PERIOD:
@@ -272,37 +293,32 @@ class Supervisor:
     for node in self._running():
       if node.killed is not None:
         node.killed += missed
-      if node.heard is not None:
+        if now - node.killed > _KILL_SECONDS:
+          node.killed = math.inf
+          self.queue.put(
+            events.NodeExited(node.title, -signal.SIGKILL, lost=True)
+          )
+      elif node.heard is not None:
         node.heard += missed
         if now - node.heard > node.timeout:
-          node.heard, node.hung_seconds = None, self.policy.watchdog_seconds
+          node.why_killed = (
+            f'sent no heartbeat for {self.policy.watchdog_seconds:g} s and was '
+            'killed.'
+          )
           self._kill(node)
 
   def _kill(self, node: node_state.NodeState) -> None:
     node.killed = self.clock()
     self._engine.signal(node.title, signal.SIGKILL)
 
-  def _lost(self) -> events.NodeExited | None:
-    """Returns the exit of a killed node of which the engine knows nothing."""
-    now = self.clock()
-    for node in self._running():
-      if node.killed is not None and now - node.killed > _KILL_SECONDS:
-        event = events.NodeExited(node.title, -signal.SIGKILL, lost=True)
-        self._update(event)
-        if not node.addresses:  # The engine may select another machine.
-          self._engine.place(node.title, 0)
-        return event
-    return None
-
-  def _start_pending(self) -> None:
+  def _start_due(self) -> None:
     """Restarts nodes after their backoff, and reports each late node once."""
     now = self.clock()
     for node in self._nodes.values():
       if node.due is not None and node.due <= now:
         self._start(node)
-      late = now - node.started > self.policy.watchdog_seconds
-      if node.runs and late and not (node.has_begun or node.is_late):
-        node.is_late = True
+      if node.runs and node.heard is None and now > node.late_at:
+        node.late_at = math.inf
         self._terminal.note(
           f'[{node.title}] no heartbeat after '
           f'{self.policy.watchdog_seconds:g} s. The node may be compiling, '
@@ -321,17 +337,18 @@ class Supervisor:
   def _handle_failure(self, node: node_state.NodeState) -> _End | None:
     """Restarts a failed node; returns the end if the program has to end."""
     if node.follows:
-      self._start(node)
+      node.due = self.clock()
       return None
     assert node.ended is not None
     # Other nodes would still use the old address of a node that listens.
     has_lost_address = node.ended.lost and bool(node.addresses)
-    alone = node.label in self.policy.labels and not has_lost_address
+    labels = self.policy.restarted_labels
+    alone = node.label in labels and not has_lost_address
     budget = node.budget if alone else self._budget
     if (
       node.failed_at_its_start
       or not (alone or self.policy.next_program)
-      or not budget.acquire()
+      or not budget.acquire(self.clock())
     ):
       return _End(1, node)
     failure = node.describe_failure()
@@ -344,21 +361,21 @@ class Supervisor:
     when = f' in {pause:g} s' if pause else ''
     self._terminal.note(f'{failure} Restarting{when} ({budget}).')
     for other in self._running():
-      if other.label in self.policy.labels[node.label]:
+      if other.label in labels[node.label]:
         other.follows = True
         self._kill(other)
-    if not pause:
-      self._start(node)
-      return None
     node.due = self.clock() + pause
-    if not node.addresses:  # The node may succeed on another machine.
-      self._engine.place(node.title, 0)
     return None
+
+  @property
+  def _hurried(self) -> bool:
+    """Whether the user has asked to kill all nodes immediately."""
+    return len(self._interrupts) > 1
 
   def _interrupted(self, signum: signal.Signals) -> _End:
     what = (
       'killing everything.'
-      if len(self._interrupts) > 1
+      if self._hurried
       else 'stopping. Send it again to kill everything immediately.'
     )
     self._terminal.log(f'{signum.name}: {what}')
@@ -368,7 +385,8 @@ class Supervisor:
     """Stops all nodes; returns the end, which an interrupt may change."""
     self._stopping = True
     for node in self._running():
-      loses_nothing = node.label in self.policy.labels and not node.has_begun
+      is_restarted = node.label in self.policy.restarted_labels
+      loses_nothing = is_restarted and node.heard is None
       self._engine.signal(
         node.title, signal.SIGKILL if loses_nothing else signal.SIGTERM
       )
@@ -379,7 +397,6 @@ class Supervisor:
         break
       event = self._next(left)
       if isinstance(event, signal.Signals):
-        self._hurried = len(self._interrupts) > 1
         stopped = self._interrupted(event)
         end = end if end.culprit is not None and not end.restart else stopped
     return end
@@ -389,21 +406,22 @@ class Supervisor:
     labels = {node.label for node in self._running()}
     if not labels:
       return 0.0
-    if labels.intersection(self.checked_labels):
+    if labels.intersection(self.policy.checked_labels):
       return self._checked_timeout(end)
-    return _FLUSH_SECONDS if end.restart else self.grace_seconds
+    return _FLUSH_SECONDS if end.restart else self.policy.grace_seconds
 
   def _checked_timeout(self, end: _End) -> float:
     """Returns the seconds that nodes with something to save have to stop."""
-    return self.grace_seconds * (_FINAL_SAVE_FACTOR if end.finished else 1)
+    factor = 1 if end.code else _FINAL_SAVE_FACTOR
+    return factor * self.policy.grace_seconds
 
   def _failures_to_stop(self, end: _End) -> list[str]:
     """Returns the errors of checked nodes during the shutdown."""
-    seconds = self._checked_timeout(end)
+    seconds = None if self._hurried else self._checked_timeout(end)
     failures = [
-      node.describe_stop(None if self._hurried else seconds)
+      node.describe_stop(seconds)
       for node in self._nodes.values()
-      if node.label in self.checked_labels and node is not end.culprit
+      if node.label in self.policy.checked_labels and node is not end.culprit
     ]
     return list(filter(None, failures))
 
@@ -459,14 +477,14 @@ class Supervisor:
     elif isinstance(event, events.Output) and node.log is not None:
       self._show(node, node.log.add(event.data, event.stream == 'stderr'))
     elif isinstance(event, events.NodeExited):
-      node.ended, node.due = event, None
+      node.mark_exited(event)
       if node.log is not None:
         self._show(node, node.log.finish())
 
   def _take_heartbeat(self, node: node_state.NodeState, marks: bytes) -> None:
     """Records the marks that a node has sent through its heartbeat pipe."""
     if heartbeats.MARK in marks:
-      node.record_heartbeat()
+      node.record_heartbeat(self.clock())
     if heartbeats.STOP_MARK in marks and not self._stopping:
       node.received_sigterm = True
     if heartbeats.SAVED_MARK in marks:
@@ -476,7 +494,7 @@ class Supervisor:
     """Prints lines of a node on the terminal."""
     # During shutdown, nodes log harmless errors about servers that have already
     # stopped.
-    is_checked = node.label in self.checked_labels
+    is_checked = node.label in self.policy.checked_labels
     is_shown = is_checked or not self._stopping
     for line in lines:
       if is_shown or line.startswith(progress.STATUS_MARK):

@@ -113,19 +113,28 @@ class NodeLog:
 
   def add(self, data: bytes, is_error: bool) -> list[str]:
     """Adds output of the node; returns the lines that it completes."""
-    text = self._unfinished[is_error] + data
-    *lines, rest = re.split(rb'\r?\n|\r', text)
+    unread = self._unfinished[is_error] + data
+    *lines, rest = re.split(rb'\r?\n|\r', unread)
     if len(rest) > _LONGEST_LINE:
       lines, rest = [*lines, rest], b''
     self._unfinished[is_error] = rest
-    return self._write(lines, is_error)
+    decoded = [line.decode('utf-8', 'replace') for line in lines]
+    kept = []
+    for line in decoded:
+      text = line.removeprefix(progress.STATUS_MARK)
+      if text == line or not self._live:
+        kept.append(text + '\n')
+      if is_error:
+        self._tail.append(text)
+    self._keep(''.join(kept))
+    return decoded
 
   def finish(self) -> list[str]:
     """Returns the lines that the node left unfinished when it exited."""
     lines = []
     for is_error, rest in self._unfinished.items():
-      self._unfinished[is_error] = b''
-      lines += self._write([rest] if rest else [], is_error)
+      if rest:
+        lines += self.add(b'\n', is_error)
     return lines
 
   def report(self) -> list[str]:
@@ -140,18 +149,6 @@ class NodeLog:
     """Closes the file."""
     if self._file is not None:
       self._file.close()
-
-  def _write(self, lines: list[bytes], is_error: bool) -> list[str]:
-    decoded = [line.decode('utf-8', 'replace') for line in lines]
-    kept = []
-    for line in decoded:
-      text = line.removeprefix(progress.STATUS_MARK)
-      if text == line or not self._live:
-        kept.append(text + '\n')
-      if is_error:
-        self._tail.append(text)
-    self._keep(''.join(kept))
-    return decoded
 
   def _keep(self, text: str) -> None:
     """Appends text to the file, as far as disk space allows."""

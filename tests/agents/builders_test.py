@@ -151,7 +151,7 @@ import bt_acme
 import launchpad as lp
 from acme import specs
 from acme.jax.layouts import distributed_layout
-from bt_acme.runtime import launcher
+from bt_acme.runtime import launcher, supervisor
 from tests.agents import builders_test, fakes
 
 def make_environment(seed):
@@ -184,7 +184,7 @@ if __name__ == '__main__':
   counter = program.groups['counter'][0].create_handle()
   program.add_node(lp.PyNode(watch, counter), label='coordinator')
   sys.exit(launcher.launch(program, workdir=sys.argv[1],
-    launch_type='local_mt', grace_seconds=2))
+    launch_type='local_mt', policy=supervisor.Policy(grace_seconds=2.0)))
 """
 
 

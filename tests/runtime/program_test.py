@@ -21,25 +21,38 @@ def make_program(**settings):
 
 
 def test_nodes_of_a_run():
-  sizes = {'num_actors': 2, 'num_evaluators': 1}
-  program = make_program(**sizes)
-  servers = ['replay/0', 'coordinator/0', 'learner/0']
-  actors = ['actor/0', 'actor/1']
-  titles = list(executables.titles(program))
-  assert titles == [*servers, *actors, 'evaluator/0']
-  labels = {program_lib.MAIN_LABEL, *program_lib.CHECKED_LABELS}
+  program = make_program(num_actors=3, num_evaluators=2)
+  ports = executables.prepare(program, in_this_process=False)
+  assert list(ports) == [
+    'replay/0',
+    'coordinator/0',
+    'learner/0',
+    'actor/0',
+    'actor/1',
+    'actor/2',
+    'evaluator/0',
+    'evaluator/1',
+  ]
+  policy = program_lib.policy(run_config.RunConfig(), make_program)
+  labels = {policy.main_label, *policy.checked_labels}
   assert labels <= set(program.groups)
   # Nodes that other nodes call listen on a port.
-  ports = executables.prepare(program, in_this_process=False)
-  assert [title for title, num in ports.items() if num] == servers
-  program = make_program(inference='server', **sizes)
-  titles = list(executables.titles(program))
-  assert titles == [*servers, 'inference/0', *actors, 'evaluator/0']
+  assert [title for title, num in ports.items() if num] == [
+    'replay/0',
+    'coordinator/0',
+    'learner/0',
+  ]
+
+
+def test_an_inference_server_is_an_additional_node():
+  program = make_program(inference='server', num_actors=1, num_evaluators=0)
+  titles = list(executables.prepare(program, in_this_process=False))
+  assert titles[-2:] == ['inference/0', 'actor/0'] and len(titles) == 5
 
 
 def test_only_learner_and_inference_see_the_accelerator():
   program = make_program(inference='server')
-  variables = process_environments.for_labels(program.groups)
+  variables = process_environments.by_label()
   assert set(variables) == set(program.groups)
   on_cpu = {k for k, v in variables.items() if v.get('JAX_PLATFORMS') == 'cpu'}
   assert on_cpu == set(program.groups) - {'learner', 'inference'}

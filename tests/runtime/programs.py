@@ -10,10 +10,11 @@ _SCRIPT = """
 import os, signal, sys, time
 import bt_acme
 import launchpad as lp
-from bt_acme.runtime import heartbeats, launcher, restarts
+from bt_acme.runtime import heartbeats, launcher, supervisor
 from bt_acme.runtime import progress as progress_lib
 
-launch_type, workdir, label, grace, checked, port = sys.argv[1:7]
+launch_type, workdir, port = sys.argv[1:4]
+names = sys.argv[4:]
 
 def table():
   import reverb
@@ -58,10 +59,6 @@ def idle():
 def finish():
   say('finish')
 
-def fail():
-  time.sleep(0.1)
-  raise RuntimeError('a marked failure')
-
 def killed_once():
   heartbeats.make_heartbeat()()
   if os.path.exists(os.path.join(workdir, 'killed')):
@@ -80,23 +77,21 @@ if __name__ == '__main__':
   replay = None
   counter = program.add_node(lp.CourierNode(Counter), label='counter')
   seconds = 600.0
-  for name in sys.argv[7:]:
+  for name in names:
     if name == 'end':
       seconds = 0.5
     elif name == 'replay':
       replay = program.add_node(lp.ReverbNode(table), label='replay')
     else:
-      program.add_node(lp.PyNode(globals()[name]), label=label)
+      program.add_node(lp.PyNode(globals()[name]), label='worker')
   program.add_node(
     lp.PyNode(coordinate, counter, replay, seconds), label='coordinator')
-  policy = None
-  if 'killed_once' in sys.argv[7:]:
-    policy = restarts.RestartPolicy(1, {label: []})
+  restarted = {'worker': ()} if 'killed_once' in names else {}
   code = launcher.launch(program, workdir=workdir, launch_type=launch_type,
-    environments={label: {'GREETING': 'hello'}},
+    environments={'worker': {'GREETING': 'hello'}},
     ports={'counter': int(port)},
-    checked_labels=[label] if checked == 'checked' else [],
-    grace_seconds=float(grace), policy=policy)
+    policy=supervisor.Policy(max_restarts_per_hour=1,
+      restarted_labels=restarted, grace_seconds=30.0))
   sys.exit(code)
 """
 
@@ -110,13 +105,13 @@ def _free_port():
 class Run(scripts.Program):
   """A running program."""
 
-  def __init__(self, tmp_path, launch_type, nodes, grace='10', checked=''):
+  def __init__(self, tmp_path, launch_type, *nodes):
     self.workdir = tmp_path
     self.port = _free_port()
     script = tmp_path / 'script.py'
     script.write_text(_SCRIPT)
-    command = [sys.executable, script, launch_type, tmp_path, 'worker']
-    super().__init__([*command, grace, checked, str(self.port), *nodes])
+    command = [sys.executable, script, launch_type, tmp_path]
+    super().__init__([*command, str(self.port), *nodes])
 
   def wait_for(self, *names):
     """Waits until these nodes have started."""

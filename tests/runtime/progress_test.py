@@ -1,6 +1,5 @@
 """The progress line, on a terminal, in a file and in a supervised process."""
 
-import io
 import sys
 import types
 
@@ -18,34 +17,43 @@ _VALUES = {
 }
 
 
-def test_progress_line():
-  assert progress_lib.progress_line(_VALUES, 20_000, 100.0, 2.5) == (
-    'actor steps 12,340 / 20,000 (62%), 0:01:17 left | 100 steps/s | '
-    '2.5 learner steps/s | replay 1,500 | return 0.25 | eval -1.00'
-  )
+@pytest.mark.parametrize(
+  'values, speeds, line',
+  [
+    (
+      _VALUES,
+      (100.0, 2.5),
+      'actor steps 12,340 / 20,000 (62%), 0:01:17 left | 100 steps/s | '
+      '2.5 learner steps/s | replay 1,500 | return 0.25 | eval -1.00',
+    ),
+    ({'actor_steps': 0}, (None, None), 'actor steps 0 / 20,000 (0%)'),
+    (
+      {'actor_steps': 30_000},
+      (0.0, 0.0),
+      'actor steps 30,000 / 20,000 (150%) | 0 steps/s',
+    ),
+  ],
+)
+def test_progress_line(values, speeds, line):
+  assert progress_lib.progress_line(values, 20_000, *speeds) == line
 
 
-def test_progress_line_only_contains_known_values():
-  line = progress_lib.progress_line({'actor_steps': 0}, 20_000, None, None)
-  assert line == 'actor steps 0 / 20,000 (0%)'
-  line = progress_lib.progress_line({'actor_steps': 30_000}, 20_000, 0.0, 0.0)
-  assert line == 'actor steps 30,000 / 20,000 (150%) | 0 steps/s'
-
-
-@pytest.fixture(autouse=True)
-def be_unsupervised(monkeypatch):
+@pytest.fixture(name='read')
+def make_read(monkeypatch, capsys):
+  """Returns a function that reads what a process without a supervisor shows."""
   monkeypatch.delenv(progress_lib.STATUS_VARIABLE, raising=False)
+  return lambda: capsys.readouterr().err
 
 
-def test_progress_prints_a_line_every_ten_seconds():
-  stream, clock = io.StringIO(), contexts.Clock()
-  progress = progress_lib.Progress(1000, stream=stream, clock=clock)
+def test_progress_prints_a_line_every_ten_seconds(read):
+  clock = contexts.Clock()
+  progress = progress_lib.Progress(1000, clock)
   # For a resumed run, speeds are measured from here on.
   for second in range(0, 22, 2):
     progress.update({'actor_steps': 500 + 10 * second})
     clock.now += 2
   progress.close()
-  first, second, third, last = stream.getvalue().splitlines()
+  first, second, third, last = read().splitlines()
   assert first == 'actor steps 500 / 1,000 (50%)'
   assert second.startswith(
     'actor steps 600 / 1,000 (60%), 0:00:40 left | 10 st'
@@ -55,65 +63,59 @@ def test_progress_prints_a_line_every_ten_seconds():
   )
 
 
-def test_speeds_are_averages_of_the_last_half_minute():
-  stream, clock = io.StringIO(), contexts.Clock()
-  progress = progress_lib.Progress(10**6, stream=stream, clock=clock)
+def test_speeds_are_averages_of_the_last_half_minute(read):
+  clock = contexts.Clock()
+  progress = progress_lib.Progress(10**6, clock)
   steps = 0
   for second in range(200):
     progress.update({'actor_steps': steps, 'learner_steps': second})
     steps += 1000 if second < 100 else 10
     clock.now += 1
-  assert (
-    '| 10 steps/s | 1.0 learner steps/s' in stream.getvalue().splitlines()[-1]
-  )
+  assert '| 10 steps/s | 1.0 learner steps/s' in read().splitlines()[-1]
 
 
-def test_a_terminal_shows_a_bar_with_the_text():
-  stream, clock = io.StringIO(), contexts.Clock()
-  stream.isatty = lambda: True
-  progress = progress_lib.Progress(20_000, stream=stream, clock=clock)
-  assert stream.getvalue()  # Before anything is compiled.
+def test_a_terminal_shows_a_bar_with_the_text(read, monkeypatch):
+  clock = contexts.Clock()
+  monkeypatch.setattr(sys.stderr, 'isatty', lambda: True)
+  progress = progress_lib.Progress(20_000, clock)
+  assert read()  # Before anything is compiled.
   progress.update({'actor_steps': 0})
   progress.update({'actor_steps': 10})  # Too soon.
   clock.now += 1
   progress.update(_VALUES)
   progress.close()
-  texts = stream.getvalue().split('\r')
+  shown = read()
+  texts = shown.split('\r')
   assert texts[-1].endswith('\n')
   assert 'actor steps 12,340 / 20,000 (62%), 0:00:01 left' in texts[-1]
   assert '| replay 1,500 | return 0.25 | eval -1.00' in texts[-1]
-  assert 'steps 10 /' not in stream.getvalue()
+  assert 'steps 10 /' not in shown
 
 
-@pytest.mark.parametrize(
-  'mode, seconds', [(None, 10), ('plain', 10), ('live', 1)]
-)
+@pytest.mark.parametrize('mode, seconds', [('plain', 10), ('live', 1)])
 def test_a_supervised_process_marks_its_line(
   monkeypatch, capsys, mode, seconds
 ):
-  if mode is not None:
-    monkeypatch.setenv(progress_lib.STATUS_VARIABLE, mode)
+  monkeypatch.setenv(progress_lib.STATUS_VARIABLE, mode)
   clock = contexts.Clock()
-  progress = progress_lib.Progress(1000, clock=clock)
+  progress = progress_lib.Progress(1000, clock)
   for seconds_more in (seconds - 0.1, 0.2):
     progress.update({'actor_steps': 500})
     clock.now += seconds_more
   progress.update({'actor_steps': 501})
   output, errors = capsys.readouterr()
-  shown = errors if mode is None else output
-  first, second, rest = shown.split('\n')
-  mark = '' if mode is None else progress_lib.STATUS_MARK
+  first, second, rest = output.split('\n')
+  mark = progress_lib.STATUS_MARK
   assert first == f'{mark}actor steps 500 / 1,000 (50%)'
   assert second.startswith(f'{mark}actor steps 501 / 1,000 (50%)')
-  assert not rest and shown == output + errors
+  assert not rest and not errors
 
 
 @pytest.mark.parametrize('kernel', [True, False])
-def test_a_notebook_shows_a_bar(monkeypatch, kernel):
+def test_a_notebook_shows_a_bar(read, monkeypatch, kernel):
   shell = types.SimpleNamespace(**({'kernel': None} if kernel else {}))
   ipython = types.SimpleNamespace(get_ipython=lambda: shell)
   monkeypatch.setitem(sys.modules, 'IPython', ipython)
   monkeypatch.setitem(sys.modules, 'ipykernel', types.SimpleNamespace())
-  stream = io.StringIO()
-  progress_lib.Progress(20_000, stream=stream).close()
-  assert bool(stream.getvalue()) == kernel
+  progress_lib.Progress(20_000).close()
+  assert bool(read()) == kernel

@@ -1,87 +1,639 @@
-"""Real programs on both engines of this machine, with every kind of end."""
+"""The supervisor, with an engine that runs no processes, in virtual time.
 
+A test scripts the attempts of each node. Attempts without a script run until
+they are told to stop.
+"""
+
+import heapq
+import itertools
+import math
+import queue as queue_lib
 import signal
-import time
 
 import pytest
 
 pytest.importorskip('launchpad', reason='needs the full environment')
 
-from tests.runtime import programs
+import launchpad as lp
+
+from bt_acme.runtime import events, heartbeats, node_state, supervisor
+from bt_acme.runtime.engines import base
+
+_KILLED, _LOST = -signal.SIGKILL, {'code': -signal.SIGKILL, 'lost': True}
+_TITLES = ('learner/0', 'server/0', 'actor/0', 'actor/1', 'coordinator/0')
 
 
-@pytest.mark.parametrize('launch_type', ['local_mp', 'local_mt'])
-def test_program_ends_well_with_its_main_node(tmp_path, launch_type):
-  nodes = ['replay', 'idle', 'finish', 'end']
-  with programs.Run(tmp_path, launch_type, nodes) as run:
-    code, output, errors = run.end()
-    assert code == 0, errors
-    shown = output if launch_type == 'local_mp' else errors
-    assert 'actor steps 7 / 100 (7%) | replay 1' in shown
-    assert f'counter at localhost:{run.port}' in output + errors
-    # The node that would never end was asked to stop, and cleaned up.
-    assert (tmp_path / 'idle-stopped').exists()
-    assert 'Traceback' not in errors and 'did not stop' not in errors
-  if launch_type == 'local_mt':
-    assert 'Waiting for workers' not in output  # Launchpad's countdown.
-    return
-  # Status lines are on standard output; all other lines have a prefix.
-  assert all(line.startswith('actor steps') for line in output.splitlines())
-  assert '[worker/0] says idle\n' in errors
-  assert '[worker/1] says finish\n' in errors
-  assert 'Reverb client connecting' not in errors
-  log = (tmp_path / 'processes' / 'worker-0.log').read_text()
-  assert log.startswith('--- ') and 'says idle\nsays idle-stopped\n' in log
-  assert 'Waiting for workers' not in log
-  log = (tmp_path / 'processes' / 'coordinator-0.log').read_text()
-  assert 'actor steps 7 / 100' in log and 'Reverb client connecting' in log
-  assert (tmp_path / 'processes' / 'replay-0.log').exists()
+class Queue:
+  """Events and functions at given times; `get` advances the time."""
+
+  def __init__(self):
+    self.now = 0.0
+    self._heap = []
+    self._numbers = itertools.count()
+
+  def put(self, event, seconds=0.0):
+    entry = (self.now + seconds, next(self._numbers), event)
+    heapq.heappush(self._heap, entry)
+
+  def get(self, timeout=None):
+    end = math.inf if timeout is None else self.now + timeout
+    while self._heap and self._heap[0][0] <= end:
+      self.now, _, event = heapq.heappop(self._heap)
+      if not callable(event):
+        return event
+      event()
+    assert end < math.inf, 'Nothing else happens.'
+    self.now = end
+    raise queue_lib.Empty
 
 
-# tests/launch/programs_test.py has a node that fails in a thread.
-def test_failing_node_ends_program_with_its_traceback(tmp_path):
-  with programs.Run(tmp_path, 'local_mp', ['idle', 'fail']) as run:
-    code, _, errors = run.end()
-    assert code == 1
-    assert errors.rstrip().endswith('RuntimeError: a marked failure')
-    report = errors[errors.index('error: worker/1 failed') :]
-    assert 'Traceback' in report and 'in fail' in report
+class Engine(base.Engine):
+  """Records all calls, and calls the functions of a script.
+
+  Attributes:
+    calls: tuples of time, method or signal, and title.
+    script: by title, one function for each attempt.
+    deaf: labels of nodes that ignore the request to stop.
+    on_place: called instead of the default, with title and addresses.
+    on_signal: called before each signal, with title and number; if it returns
+      True, the node does not get the signal.
+  """
+
+  def __init__(self, script):
+    super().__init__(Queue())
+    self.queue = self._queue
+    self.calls = []
+    self.attempts = []
+    self.environments = {}
+    self.script = {k.replace('_', '/'): list(v) for k, v in script.items()}
+    self.deaf = ()
+    self.on_place = self.scheduled
+    self.on_signal = lambda title, signum: False
+
+  def scheduled(self, title, addresses):
+    self.queue.put(events.NodeScheduled(title, addresses))
+
+  def _record(self, call, title):
+    self.calls.append((self.queue.now, call, title))
+
+  def place(self, title, num_ports):
+    self._record('place', title)
+    self.on_place(title, [f'10.0.0.1:{i}' for i in range(num_ports)])
+
+  def start(self, title, executable, environment):
+    self._record('start', title)
+    self.attempts.append(f'{title} {environment[heartbeats.ATTEMPT_VARIABLE]}')
+    self.environments[title] = environment
+    attempts = self.script.get(title)
+    if attempts:
+      attempts.pop(0)(self, title)
+    return 'process 1 on 10.0.0.1'
+
+  def signal(self, title, signum):
+    self._record(signal.Signals(signum).name, title)
+    is_deaf = signum == signal.SIGTERM and title.startswith(self.deaf)
+    if not self.on_signal(title, signum) and not is_deaf:
+      self.queue.put(events.NodeExited(title, -signum))
+
+  def release(self, title):
+    self._record('release', title)
+
+  def close(self):
+    self._record('close', '')
+
+  def titles(self, call):
+    return [title for _, name, title in self.calls if name == call]
+
+  def times(self, call, title):
+    return [now for now, *words in self.calls if words == [call, title]]
+
+  @property
+  def restarted(self):
+    """The attempts after the first one of each node."""
+    return self.attempts[len(_TITLES) :]
 
 
-def test_interrupt_stops_threads(tmp_path):
-  with programs.Run(tmp_path, 'local_mt', ['idle']) as run:
-    run.wait_for('idle', 'coordinator')
-    start = time.monotonic()
-    run.process.send_signal(signal.SIGINT)
-    code, _, errors = run.end(15)
-    assert code == 130, errors
-    assert (tmp_path / 'idle-stopped').exists()
-    # Far below the shutdown timeout: no node had to be killed.
-    assert time.monotonic() - start < 8
-    assert 'Traceback' not in errors
+def work(engine, title):
+  engine.queue.put(events.Output(title, 'heartbeats', heartbeats.MARK))
 
 
-def test_interrupt_stops_processes_and_kills_a_node_that_does_not(tmp_path):
-  nodes = ['idle', 'stubborn']
-  with programs.Run(
-    tmp_path, 'local_mp', nodes, grace='3', checked='checked'
-  ) as run:
-    run.wait_for(*nodes, 'coordinator')
-    run.process.send_signal(signal.SIGTERM)
-    code, _, errors = run.end(15)
-    assert code == 143, errors
-    assert (tmp_path / 'idle-stopped').exists()
-    assert 'worker/1 did not stop' in errors
-    assert 'Traceback' not in errors
+def send(mark):
+  return lambda engine, title: engine.queue.put(
+    events.Output(title, 'heartbeats', mark)
+  )
 
 
-def test_second_interrupt_ends_the_process_of_threads_at_once(tmp_path):
-  with programs.Run(tmp_path, 'local_mt', ['stubborn'], grace='600') as run:
-    run.wait_for('stubborn', 'coordinator')
-    run.process.send_signal(signal.SIGINT)
-    # On a busy machine, two signals at once would be handled as one.
-    time.sleep(1.0)
-    assert run.process.poll() is None
-    run.process.send_signal(signal.SIGINT)
-    code, _, _ = run.end(15)
+def end(code, node='', **how):
+  return lambda engine, title: engine.queue.put(
+    events.NodeExited(node or title, code, **how)
+  )
+
+
+finish = end(0, 'coordinator/0')
+
+
+def refuse(engine, title):
+  raise OSError('no file')
+
+
+def fail(engine, title):
+  text = b'Traceback ...\nOSError: no disk\n'
+  engine.queue.put(events.Output(title, 'stderr', text))
+  engine.queue.put(events.NodeExited(title, 1))
+
+
+def interrupt(engine, title):
+  engine.queue.put(signal.SIGINT)
+
+
+def both(*parts):
+  return lambda engine, title: [part(engine, title) for part in parts]
+
+
+def later(seconds, part):
+  return lambda engine, title: engine.queue.put(
+    lambda: part(engine, title), seconds
+  )
+
+
+die = both(work, end(_KILLED))
+
+
+class Server:
+  def reply(self):
+    return 1
+
+
+def make_program():
+  program = lp.Program('test')
+  for title in _TITLES:
+    label, _, _ = title.partition('/')
+    is_server = label == 'server'
+    node = lp.CourierNode(Server) if is_server else lp.PyNode(print)
+    with program.group(label):
+      program.add_node(node)
+  return program
+
+
+@pytest.fixture(name='launch')
+def make_launch(tmp_path):
+  def launch(prepare=lambda engine: None, most=3, **script):
+    """Runs a program; returns its exit code and the engine."""
+    engine = Engine(script)
+    prepare(engine)
+    engine.program = make_program()
+    policy = supervisor.Policy(
+      checked_labels=['learner'],
+      grace_seconds=5.0,
+      max_restarts_per_hour=most,
+      restarted_labels={'server': ['actor'], 'actor': []},
+      next_program=make_program,
+      watchdog_seconds=600.0,
+    )
+    code = supervisor.Supervisor(
+      lambda: engine,
+      engine.queue,
+      tmp_path,
+      policy,
+      environments={'server': {'GREETING': 'hello'}},
+      ports={'server': 1234},
+      clock=lambda: engine.queue.now,
+    ).run(engine.program)
+    return code, engine
+
+  return launch
+
+
+def test_nodes_are_scheduled_started_stopped_and_released(
+  launch, tmp_path, capsys
+):
+  def say(engine, title):
+    engine.queue.put(events.Output(title, 'stdout', b'hello\n'))
+
+  code, engine = launch(learner_0=[say], coordinator_0=[finish])
+  assert code == 0
+  calls = [(call, title) for _, call, title in engine.calls]
+  assert calls == [
+    *(('place', title) for title in _TITLES),
+    *(('start', title) for title in _TITLES),
+    ('SIGTERM', 'learner/0'),
+    # These would lose nothing.
+    *(('SIGKILL', title) for title in _TITLES[1:4]),
+    *(('release', title) for title in _TITLES),
+    ('close', ''),
+  ]
+  assert engine.environments['server/0']['GREETING'] == 'hello'
+  assert 'GREETING' not in engine.environments['coordinator/0']
+  assert capsys.readouterr().err == '[learner/0] hello\n'
+  log = (tmp_path / 'processes' / 'learner-0.log').read_text()
+  assert log.startswith('--- ')
+  assert log.endswith(', process 1 on 10.0.0.1\nhello\n')
+
+
+def test_nothing_starts_before_every_node_is_scheduled(launch, capsys):
+  def prepare(engine):
+    def place_late(title, addresses):
+      if title != 'server/0':
+        return engine.scheduled(title, addresses)
+      engine.queue.put(events.NodePending(title, 'no machine has a GPU'))
+      found = events.NodeScheduled(title, ['10.0.0.7:1'], 'far')
+      engine.queue.put(found, 60.0)
+
+    engine.on_place = place_late
+
+  code, engine = launch(prepare, coordinator_0=[finish])
+  assert code == 0
+  assert engine.times('start', 'learner/0') == [60.0]
+  errors = capsys.readouterr().err
+  message = '[server/0] waiting to be scheduled: no machine has a GPU\n'
+  assert errors.startswith(message)
+  # The server gets the user's port, on the machine that the engine selected.
+  (server,) = engine.program.groups['server']
+  assert server.courier_address.resolve() == '10.0.0.7:1234'
+  assert 'Listening without a password: server/0 at 10.0.0.7:1234.' in errors
+
+
+def test_a_node_that_cannot_be_scheduled_ends_the_program(launch, capsys):
+  reason = 'cannot be scheduled: no machine has 8 GPUs.'
+
+  def prepare(engine):
+    engine.on_place = lambda title, addresses: end(1, reason=reason)(
+      engine, title
+    )
+
+  code, engine = launch(prepare)
+  assert code == 1 and not engine.attempts
+  assert engine.titles('release') == [*_TITLES]
+  assert capsys.readouterr().err == f'error: learner/0 {reason}\n'
+
+
+def test_ctrl_c_ends_the_wait_for_a_slot(launch):
+  def prepare(engine):
+    engine.on_place = lambda title, addresses: interrupt(engine, title)
+
+  code, engine = launch(prepare)
+  assert code == 130 and not engine.attempts
+  assert engine.titles('close')
+
+
+def test_a_slot_that_is_lost_before_the_start_is_replaced(launch, capsys):
+  def prepare(engine):
+    def place(title, addresses):
+      if (
+        title in ('learner/0', 'actor/1')
+        and engine.titles('place').count(title) == 1
+      ):
+        how = {'reason': 'could not be scheduled: lost.', 'lost': True}
+        return end(_KILLED, **how)(engine, title)
+      engine.scheduled(title, addresses)
+
+    engine.on_place = place
+
+  code, engine = launch(prepare, coordinator_0=[finish])
+  assert code == 0 and not engine.restarted
+  assert engine.titles('place').count('actor/1') == 2
+  line = 'lost. Rescheduling (restart 2 of 3 allowed per hour).'
+  assert line in capsys.readouterr().err
+  code, engine = launch(prepare, most=1)
+  assert code == 1 and not engine.attempts
+
+
+def test_an_actor_restarts_while_the_others_keep_running(
+  launch, tmp_path, capsys
+):
+  code, engine = launch(actor_0=[die, finish])
+  assert code == 0 and engine.restarted == ['actor/0 1']
+  line = (
+    'actor/0 was killed (SIGKILL); the machine may be out of memory. '
+    'Restarting (restart 1 of 3 allowed per hour).\n'
+  )
+  assert capsys.readouterr().err.endswith(line)
+  folder = tmp_path / 'processes'
+  assert (folder / 'launcher.log').read_text().endswith(line)
+  assert (folder / 'actor-0.log').read_text().count('--- ') == 2
+  # It keeps its slot.
+  assert engine.titles('place').count('actor/0') == 1
+
+
+def test_each_node_has_a_restart_budget(launch, capsys):
+  code, engine = launch(most=2, actor_0=[die] * 2, actor_1=[die] * 3)
+  assert code == 1
+  assert sorted(engine.restarted) == [
+    *('actor/0 1', 'actor/0 2'),
+    *('actor/1 1', 'actor/1 2'),
+  ]
+  assert 'error: actor/1 was killed (SIGKILL)' in capsys.readouterr().err
+
+
+def test_a_budget_limits_restarts_per_hour():
+  budget = node_state.RestartBudget(2)
+  assert budget.acquire(0.0) and budget.acquire(1800.0)
+  assert str(budget) == 'restart 2 of 2 allowed per hour'
+  assert not budget.acquire(1800.0)
+  # More than an hour after the first; refusals do not count.
+  assert budget.acquire(3601.0) and not budget.acquire(3601.0)
+  assert budget.acquire(5401.0)
+
+
+@pytest.mark.parametrize('title', ['actor_0', 'learner_0'])
+def test_without_restarts_the_first_failure_ends_the_program(
+  launch, capsys, title
+):
+  code, engine = launch(most=0, **{title: [die]})
+  assert code == 1 and not engine.restarted
+  assert 'Restarting' not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('title', ['actor_0', 'learner_0'])
+@pytest.mark.parametrize(
+  'first, message',
+  [
+    (fail, 'Traceback ...\nOSError: no disk\n'),
+    (refuse, 'could not be started: no file.\n'),
+  ],
+)
+def test_a_first_attempt_that_fails_would_only_fail_again(
+  launch, capsys, title, first, message
+):
+  code, engine = launch(**{title: [first]})
+  assert code == 1 and not engine.restarted
+  assert engine.titles('release') == [*_TITLES]
+  assert capsys.readouterr().err.endswith(message)
+
+
+def test_failures_before_the_first_heartbeat_are_retried_elsewhere_later(
+  launch, capsys
+):
+  code, engine = launch(
+    most=5,
+    actor_0=[die, fail, refuse, fail, both(work, fail), finish],
+  )
+  assert code == 0
+  starts = engine.times('start', 'actor/0')
+  assert starts == [0.0, 0.0, 1.0, 11.0, 71.0, 71.0]
+  # The first attempt had worked; the others may have had a bad machine.
+  assert engine.times('place', 'actor/0') == [0.0, 1.0, 11.0, 71.0]
+  errors = capsys.readouterr().err
+  assert 'Restarting (restart 1 of 5' in errors
+  assert 'no disk. Restarting in 1 s (restart 2 of' in errors
+  line = 'could not be started: no file. Restarting in 10 s (restart 3'
+  assert line in errors
+
+
+def test_a_node_that_has_lost_its_slot_gets_another_one(launch):
+  code, engine = launch(actor_0=[both(work, end(**_LOST)), finish])
+  assert code == 0 and engine.restarted == ['actor/0 1']
+  assert engine.titles('place').count('actor/0') == 2
+
+
+def test_a_slot_may_be_lost_while_its_node_waits(launch):
+  code, engine = launch(
+    actor_0=[die, both(fail, later(0.5, end(**_LOST))), finish]
+  )
+  assert code == 0
+  # The backoff starts again.
+  assert engine.times('start', 'actor/0') == [0.0, 0.0, 10.5]
+
+
+def test_a_server_that_has_lost_its_address_restarts_the_program(launch):
+  code, engine = launch(
+    server_0=[both(work, end(**_LOST))], coordinator_0=[work, finish]
+  )
+  assert code == 0
+  assert engine.restarted == [f'{title} 0' for title in _TITLES]
+
+
+def test_actors_restart_with_their_server(launch, capsys):
+  code, engine = launch(
+    server_0=[work],
+    actor_0=[work, finish],
+    actor_1=[both(end(0), end(_KILLED, 'server/0'))],
+  )
+  # An actor that had exited stays so, and the other one has not failed.
+  assert code == 0 and engine.restarted == ['server/0 1', 'actor/0 1']
+  assert 'actor/0 was killed' not in capsys.readouterr().err
+  # A node that has exited has released its slot before the end.
+  assert engine.titles('release').count('actor/1') == 2
+  assert engine.titles('release').count('actor/0') == 1
+
+
+@pytest.mark.parametrize('title', ['actor_0', 'coordinator_0'])
+def test_a_node_that_another_program_has_stopped_has_failed(
+  launch, capsys, title
+):
+  stop = both(send(heartbeats.STOP_MARK), end(0))
+  if title == 'actor_0':
+    code, engine = launch(actor_0=[both(work, stop), finish])
+    assert engine.restarted == ['actor/0 1']
+  else:
+    code, engine = launch(coordinator_0=[stop], actor_0=[work, finish])
+    assert engine.restarted == [f'{title} 0' for title in _TITLES]
+  assert code == 0
+  line = 'was stopped by another program (SIGTERM). '
+  assert line in capsys.readouterr().err
+
+
+def test_the_program_restarts_after_a_failure_of_the_learner(launch, capsys):
+  code, engine = launch(
+    # A learner that has worked may fail at the start of the next program.
+    learner_0=[die, fail],
+    coordinator_0=[work, work, finish],
+  )
+  assert code == 0
+  assert engine.restarted == [f'{title} 0' for title in _TITLES] * 2
+  errors = capsys.readouterr().err
+  assert 'Restarting the program from its last checkpoint (restart 2' in errors
+  assert 'error:' not in errors
+
+
+def test_the_program_has_a_restart_budget(launch, capsys):
+  code, engine = launch(most=2, learner_0=[end(_KILLED)] * 3)
+  assert code == 1 and len(engine.restarted) == 2 * len(_TITLES)
+  last = capsys.readouterr().err.splitlines()[-1]
+  assert last.startswith('error: learner/0 was killed')
+
+
+# How long nodes may take to stop: five seconds, or six times as long if they
+# save the result, or one if the program restarts and they have nothing to save.
+@pytest.mark.parametrize(
+  'deaf, coordinator, seconds',
+  [
+    ('learner', end(_KILLED), 5.0),
+    ('learner', interrupt, 5.0),
+    ('learner', finish, 30.0),
+    ('actor', end(_KILLED), 1.0),
+    ('actor', interrupt, 5.0),
+    ('actor', finish, 5.0),
+  ],
+)
+def test_shutdown_timeouts(launch, capsys, deaf, coordinator, seconds):
+  def prepare(engine):
+    engine.deaf = (deaf,)
+
+  working = dict.fromkeys(('learner_0', 'actor_0', 'actor_1'), [work])
+  code, engine = launch(
+    prepare, coordinator_0=[both(work, coordinator), finish], **working
+  )
+  assert engine.times('SIGKILL', f'{deaf}/0')[0] == seconds
+  errors = capsys.readouterr().err
+  is_lost = deaf == 'learner'
+  assert (f'learner/0 did not stop within {seconds:g} s' in errors) == is_lost
+  assert ('Its unsaved state is lost.' in errors) == is_lost
+  if coordinator is interrupt:
     assert code == 130
+  elif coordinator is finish:
+    assert code == is_lost
+  else:
+    assert engine.restarted
+
+
+def test_a_node_that_has_saved_loses_nothing_if_it_is_slow_to_exit(
+  launch, capsys
+):
+  def prepare(engine):
+    engine.deaf = ('learner',)
+
+  saved = both(work, send(heartbeats.SAVED_MARK))
+  code, engine = launch(prepare, learner_0=[saved], coordinator_0=[finish])
+  assert code == 0 and 'learner/0' in engine.titles('SIGKILL')
+  assert 'did not stop' not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('number', [1, 2])
+def test_a_second_ctrl_c_kills_all_nodes_immediately(launch, capsys, number):
+  def prepare(engine):
+    engine.deaf = ('learner', 'actor')
+
+  code, engine = launch(
+    prepare,
+    # Its second attempt sends no heartbeat, so the first Ctrl-C kills it.
+    actor_0=[die],
+    coordinator_0=[both(work, *[later(3.0, interrupt)] * number)],
+  )
+  assert code == 130 and engine.restarted == ['actor/0 1']
+  assert engine.times('SIGKILL', 'actor/0')[0] == 3.0
+  # The learner is not killed: the replay may already have been filled.
+  assert engine.times('SIGKILL', 'learner/0') == [8.0 if number == 1 else 3.0]
+  errors = capsys.readouterr().err
+  assert ('SIGINT: killing everything.' in errors) == (number == 2)
+  assert ('did not stop' in errors) == (number == 1)
+
+
+@pytest.mark.parametrize('moment', ['at_failure', 'at_start', 'stopping'])
+def test_ctrl_c_ends_a_program_that_restarts(launch, moment):
+  def prepare(engine):
+    if moment == 'stopping':
+      engine.on_signal = lambda title, signum: interrupt(engine, title)
+
+  attempts = {
+    'at_failure': [both(end(_KILLED), interrupt)],
+    'at_start': [end(_KILLED), interrupt],
+    'stopping': [end(_KILLED)],
+  }[moment]
+  code, engine = launch(prepare, learner_0=attempts)
+  assert code == 130
+  assert len(engine.restarted) == len(_TITLES) * (moment == 'at_start')
+
+
+@pytest.mark.parametrize('name, expected', [('learner_0', 1), ('server_0', 0)])
+def test_a_failure_while_stopping_counts_in_checked_nodes(
+  launch, capsys, name, expected
+):
+  def prepare(engine):
+    def fail_instead(title, signum):
+      is_failing = title == name.replace('_', '/')
+      if is_failing and signum == signal.SIGTERM:
+        fail(engine, title)
+        return True
+
+    engine.on_signal = fail_instead
+
+  code, _ = launch(prepare, coordinator_0=[finish], **{name: [work]})
+  assert code == expected
+  assert ('OSError: no disk' in capsys.readouterr().err) == bool(expected)
+
+
+@pytest.mark.parametrize('last, expected', [(0, 130), (1, 1)])
+def test_ctrl_c_during_the_shutdown_lets_nodes_save(launch, last, expected):
+  def prepare(engine):
+    engine.deaf = ('learner',)
+
+    def interrupt_once(title, signum):
+      if (title, signum) == ('learner/0', signal.SIGTERM):
+        interrupt(engine, title)
+
+    engine.on_signal = interrupt_once
+
+  code, engine = launch(prepare, most=0, coordinator_0=[both(work, end(last))])
+  assert code == expected
+  # The learner had its whole timeout before it was killed.
+  assert engine.times('SIGKILL', 'learner/0') == [5.0]
+
+
+def test_hung_nodes_are_killed_servers_first(launch, capsys):
+  code, engine = launch(
+    learner_0=[work],
+    server_0=[both(work, later(590.0, work))],
+    # Another one has never sent a heartbeat, so it may be compiling.
+    actor_0=[work, work],
+    coordinator_0=[later(612.0, finish)],
+  )
+  # The program restarts after the learner has failed.
+  assert engine.times('SIGKILL', 'learner/0')[0] == pytest.approx(601, abs=1)
+  line = 'learner/0 sent no heartbeat for 600 s and was killed. Restarting the'
+  assert line in capsys.readouterr().err
+  code, engine = launch(
+    learner_0=[both(work, later(590.0, work))],
+    actor_0=[work, work],
+    server_0=[both(work, later(590.0, work))],
+    coordinator_0=[later(612.0, finish)],
+  )
+  assert code == 0 and engine.restarted == ['actor/0 1']
+  # It may have waited for one of the two servers.
+  assert engine.times('SIGKILL', 'actor/0')[0] == pytest.approx(609, abs=1)
+
+
+def test_time_in_which_the_launcher_was_suspended_does_not_count(launch):
+  def prepare(engine):
+    get = engine.queue.get
+
+    def suspended(timeout=None):
+      if 300 < engine.queue.now < 1000:
+        engine.queue.now += 1000
+        raise queue_lib.Empty
+      return get(timeout)
+
+    engine.queue.get = suspended
+
+  code, engine = launch(
+    prepare, actor_0=[work], coordinator_0=[later(1700.0, finish)]
+  )
+  assert code == 0 and engine.restarted == ['actor/0 1']
+  assert engine.times('SIGKILL', 'actor/0')[0] == pytest.approx(1609, abs=2)
+
+
+def test_a_killed_node_whose_exit_is_not_posted_is_lost(launch):
+  def prepare(engine):
+    engine.on_signal = lambda title, signum: engine.queue.now < 650
+
+  code, engine = launch(
+    prepare, actor_0=[work], coordinator_0=[later(700.0, finish)]
+  )
+  assert code == 0 and engine.restarted == ['actor/0 1']
+  (killed, *_), (_, placed) = (
+    engine.times(call, 'actor/0') for call in ('SIGKILL', 'place')
+  )
+  assert 59 < placed - killed < 62
+
+
+def test_a_node_without_a_heartbeat_is_reported_once(launch, capsys):
+  working = both(work, later(300.0, work))
+  code, _ = launch(
+    **dict.fromkeys(('learner_0', 'server_0', 'actor_0'), [working]),
+    coordinator_0=[later(605.0, finish)],
+  )
+  assert code == 0
+  errors = capsys.readouterr().err
+  assert errors.count('[actor/1] no heartbeat after') == 1
+  assert '[actor/0] no heartbeat' not in errors
+  assert 'server/0 at 10.0.0.1:1234' in errors

@@ -1,14 +1,11 @@
 """Only one run at a time holds a workdir, also after crashes."""
 
-import concurrent.futures
 import json
 import os
 import pathlib
-import signal
 import socket
 import subprocess
 import sys
-import threading
 
 import pytest
 
@@ -105,29 +102,19 @@ def test_the_same_process_cannot_take_the_lock_twice(workdir):
     assert file_of(workdir).read_text() == before
 
 
-@pytest.mark.parametrize('signum', [signal.SIGKILL, signal.SIGTERM])
-def test_the_lock_of_a_killed_process_is_taken_over(workdir, hold, signum):
+def test_the_lock_of_a_killed_process_is_taken_over(workdir, hold):
   process = hold()
-  process.send_signal(signum)
+  process.kill()
   process.wait()
   assert json.loads(file_of(workdir).read_text())['pid'] == process.pid
   assert take(workdir)['pid'] == os.getpid()
 
 
-def test_a_stopped_process_still_holds_the_lock(workdir, hold):
-  process = hold()
-  process.send_signal(signal.SIGSTOP)
-  with pytest.raises(ValueError, match=f'process {process.pid} on'):
-    take(workdir)
-
-
-def test_a_reused_process_id(workdir):
-  write(workdir, pid=os.getppid())
-  take(workdir)
-
-
-@pytest.mark.parametrize('text', ['', '{"host": "else', '[]', '\x00' * 50])
-def test_an_incomplete_lock_file(workdir, text):
+# The ID may belong to another process by now.
+@pytest.mark.parametrize(
+  'text', ['', '{"host": "else', '[]', '\x00' * 50, '{"pid": 1}']
+)
+def test_an_unlocked_file_is_taken_over(workdir, text):
   write(workdir)
   file_of(workdir).write_text(text)
   take(workdir)
@@ -162,30 +149,6 @@ def test_a_deleted_lock_file_can_be_taken_again(workdir):
     second.__enter__()
   assert file_of(workdir).exists()
   second.__exit__(None, None, None)
-  assert os.listdir(workdir) == []
-
-
-def test_only_one_of_many_threads_holds_the_lock(workdir):
-  number, inside, most = 8, [], []
-  barrier = threading.Barrier(number)
-
-  def attempt(_):
-    barrier.wait()
-    taken = 0
-    for _ in range(200):
-      try:
-        with workdir_lock.held(workdir):
-          inside.append(None)
-          most.append(len(inside))
-          inside.pop()
-          taken += 1
-      except ValueError:
-        pass
-    return taken
-
-  with concurrent.futures.ThreadPoolExecutor(number) as pool:
-    taken = sum(pool.map(attempt, range(number)))
-  assert taken == len(most) > 0 and set(most) == {1}
   assert os.listdir(workdir) == []
 
 

@@ -16,9 +16,9 @@ import random
 import sys
 import tempfile
 import time
-from typing import List, NamedTuple, Optional
+from typing import Callable, List, NamedTuple, Optional
 
-from tests.simulation import session, shrink
+from tests.simulation import session
 
 FAULTS = 40  # Per history.
 _SEEDS = 1 << 31
@@ -53,12 +53,7 @@ def play(history: session.History) -> Played:
       raise
     except BaseException as caught:
       error = caught
-    return Played(
-      error,
-      played.events,
-      played.num_faults,
-      [seconds for _, seconds in played.recoveries],
-    )
+    return Played(error, played.events, played.num_faults, played.recoveries)
 
 
 def kind_of(error: BaseException) -> str:
@@ -73,11 +68,37 @@ def fails(history: session.History) -> Optional[str]:
   return None if error is None else kind_of(error)
 
 
+def shrink(history: session.History) -> session.History:
+  """Removes faults while a failing history still fails in the same way."""
+  kind = fails(history)
+  size = max(1, len(history.faults) // 2)
+  while size:
+    history = _without_parts(history, size, lambda h: fails(h) == kind)
+    size //= 2
+  return history
+
+
+def _without_parts(
+  history: session.History, size: int, still: Callable[..., bool]
+) -> session.History:
+  """Removes runs of `size` consecutive faults wherever possible."""
+  first = 0
+  while first < len(history.faults):
+    faults = history.faults[:first] + history.faults[first + size :]
+    shorter = history._replace(faults=faults)
+    if still(shorter):
+      history = shorter
+    else:
+      first += size
+  return history
+
+
 def report(history: session.History) -> str:
   """Shrinks a failing history; returns its events and a repeat command."""
-  shortest = shrink.shrink(history, fails)
+  shortest = shrink(history)
   played = play(shortest)
-  numbers = ','.join(map(str, shrink.numbers_of(shortest, history)))
+  kept = [i for i, f in enumerate(history.faults) if f in shortest.faults]
+  numbers = ','.join(map(str, kept))
   return '\n'.join(
     [
       *played.events,
@@ -115,10 +136,9 @@ def main() -> int:
   options = parser.parse_args()
   if options.seed is not None:
     history = session.draw(options.seed, FAULTS)
-    kept = options.faults and options.faults.replace('none', '')
-    if kept is not None:
-      numbers = shrink.parse_kept(kept)
-      faults = tuple(history.faults[i] for i in numbers)
+    if options.faults:
+      numbers = options.faults.replace('none', '').split(',')
+      faults = tuple(history.faults[int(i)] for i in numbers if i)
       history = history._replace(faults=faults)
     played = play(history)
     print('\n'.join(played.events))

@@ -88,15 +88,11 @@ class Disk:
     root: the directory.
     process: the running process; None for the simulation itself, whose
       operations are not counted.
-    num_operations: the number of operations of all processes, including reads.
-    bytes_read: the total size of all files opened for reading.
   """
 
   def __init__(self, root: pathlib.Path, generator: random.Random):
     self.root = root
     self.process: Optional[Process] = None
-    self.num_operations = 0
-    self.bytes_read = 0
     self._prefix = str(root)
     self._random = generator
     self._contents: Dict[int, bytes] = {}  # Synced contents by inode.
@@ -184,10 +180,7 @@ class Disk:
       name = os.fspath(path)
       if not (isinstance(name, str) and name.startswith(self._prefix)):
         return
-      self.num_operations += 1
       if not flags & _WRITE_FLAGS:
-        with contextlib.suppress(OSError):
-          self.bytes_read += os.stat(name).st_size
         return
       self._operate()
       exists = os.path.exists(name)
@@ -196,7 +189,6 @@ class Disk:
       if not exists:
         self._take_space()
     elif event in _CHANGES:
-      self.num_operations += 1
       self._operate()
       if event == 'os.mkdir':
         self._take_space()

@@ -194,26 +194,17 @@ class Simulated(base.Engine):
   def place(self, title: str, num_ports: int) -> None:
     self._check_launcher()
     here = title.partition('/')[0] in ('coordinator', 'learner', 'replay')
-    machines = [i for i in range(self._machines.number) if i or here]
-    if here or self._machines.number == 1:
-      machines = [0]
-    free = [i for i in machines if i not in self._machines.off]
-
-    def schedule() -> None:
-      if self._is_closed:
-        return
-      left = [i for i in machines if i not in self._machines.off]
-      if not left:
-        self._clock.after(1.0, schedule)
-        return
-      self._hosts[title] = self._random.choice(left)
-      addresses = [f'host{self._hosts[title]}:1'] * num_ports
-      host = f'host{self._hosts[title]}' if self._machines.number > 1 else ''
-      self._queue.put(events.NodeScheduled(title, addresses, host))
-
-    if not free:
-      self._queue.put(events.NodePending(title, 'no machine is left'))
-    self._clock.after(0.0, schedule)
+    others = range(1, self._machines.number)
+    # The first machine and one of the others always remain.
+    free = [i for i in others if i not in self._machines.off]
+    if here or not free:
+      free = [0]
+    number = self._random.choice(free)
+    self._hosts[title] = number
+    host = f'host{number}' if self._machines.number > 1 else ''
+    self._queue.put(
+      events.NodeScheduled(title, [f'host{number}:1'] * num_ports, host)
+    )
 
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
@@ -223,12 +214,13 @@ class Simulated(base.Engine):
     if before is not None and not before.is_cut_off:
       self._end(before)
     attempt = int(environment[heartbeats.ATTEMPT_VARIABLE])
-    process = Process(title, attempt, self._hosts.get(title, 0))
-    if process.machine in self._machines.off:
-      self.place(title, 0)  # An engine may select another machine.
-      process.machine = 0 if self._machines.number == 1 else process.machine
+    process = Process(title, attempt, self._hosts[title])
     self._processes[title] = process
     self._machines.observer.started(process)
+    if process.machine in self._machines.off:
+      process.die()
+      self.report_exit(process, _LOST, lost=True)
+      return f'process {process.name}'
     self._machines.processes.append(process)
     boot = self._random.uniform(*BOOT_SECONDS)
     self._clock.after(boot, lambda: self._boot(process, executable))
@@ -262,7 +254,7 @@ class Simulated(base.Engine):
     if process.is_told_to_stop:
       return
     process.is_told_to_stop = True
-    self._beat(process, heartbeats.STOP_MARK)
+    self._output(process, 'heartbeats', heartbeats.STOP_MARK)
     self._wake_up(process, 0.0)
 
   def exit(
@@ -465,9 +457,8 @@ class Simulated(base.Engine):
         process.node.close()
     if self._machines.launcher.is_dead:
       raise disk_lib.Crash('launcher')
-    self._output(
-      process, f'{type(error).__name__}: {error}\n'.encode(), 'stderr'
-    )
+    text = f'{type(error).__name__}: {error}\n'
+    self._output(process, 'stderr', text.encode())
     self.exit(process, 1)
 
   def heartbeat(self, process: Process) -> None:
@@ -475,21 +466,15 @@ class Simulated(base.Engine):
     is_due = self._clock.now - process.last_heartbeat >= heartbeats.PERIOD
     if is_due and not process.is_cut_off:  # Otherwise it would be lost.
       process.last_heartbeat = self._clock.now
-      self._beat(process, heartbeats.MARK)
+      self._output(process, 'heartbeats', heartbeats.MARK)
 
-  def _output(
-    self, process: Process, data: bytes, stream: str = 'stdout'
-  ) -> None:
+  def _output(self, process: Process, stream: str, data: bytes) -> None:
     if not process.is_cut_off and not self._is_closed:
       self._queue.put(events.Output(process.title, stream, data))
 
-  def _beat(self, process: Process, mark: bytes) -> None:
-    if not process.is_cut_off and not self._is_closed:
-      self._queue.put(events.Output(process.title, 'heartbeats', mark))
-
   def report_saved(self, process: Process) -> None:
     """Reports that a process has nothing left to save."""
-    self._beat(process, heartbeats.SAVED_MARK)
+    self._output(process, 'heartbeats', heartbeats.SAVED_MARK)
 
   def start_task(self, process: Process, work: Callable[[], None]) -> Task:
     """Starts background work of a process."""
@@ -506,10 +491,6 @@ class Simulated(base.Engine):
 
     self._clock.after(self._random.uniform(0.0, 3.0), run)
     return task
-
-  def client(self, caller: Process, title: str) -> 'Client':
-    """Returns a client of a node, for a process."""
-    return Client(self, caller, title)
 
   def call(
     self, caller: Process, title: str, method: str, arguments: Any, named: Any
@@ -563,7 +544,7 @@ class Simulated(base.Engine):
         raise
       self.exit(server, _LOST)
       raise Blocked(is_forever=True) from None
-    self._machines.observer.called(caller, server, method, arguments, result)
+    self._machines.observer.called(caller, server, method, arguments)
     return result
 
   def _deliver_late(

@@ -14,11 +14,6 @@ from bt_acme import untrusted
 from bt_acme.runtime import checkpoints, workdir
 from tests.simulation import nodes
 
-# The documented backoff, and the time that scheduling a node and the
-# supervisor's polling may add.
-_BACKOFFS = (1.0, 10.0, 60.0)
-_RESTART_SLACK = 3.0
-
 
 class Violation(AssertionError):
   """Error: an invariant does not hold."""
@@ -73,10 +68,7 @@ class Ledger:
   def _program_starts(self) -> None:
     self._attempts: Dict[int, int] = {}  # The highest, by actor.
     self._expected: Optional[int] = None  # Actor steps.
-    self._false_starts: Dict[str, int] = collections.Counter()
-    self._exits: Dict[str, float] = {}
     self._awaited: Set[str] = set()  # Failed nodes that have not restarted.
-    self._learner_ended_at = -1
 
   def started(self, process: Any) -> None:
     """Records the start of a process."""
@@ -92,21 +84,6 @@ class Ledger:
       self._learner_steps = 0
     if process.attempt:
       self._starts[process.title].append(self._session.clock.now)
-      left = self._exits.pop(process.title, None)
-      if left is not None:
-        number = min(self._false_starts[process.title], len(_BACKOFFS))
-        most = (_BACKOFFS[number - 1] if number else 0.0) + _RESTART_SLACK
-        waited = self._session.clock.now - left
-        # Actors restart immediately with their inference server, and so do
-        # nodes whose machine was lost.
-        is_alone = self._session.run.inference == 'local'
-        is_alone &= self._session.machines.number == 1
-        least = most - _RESTART_SLACK if is_alone else 0.0
-        require(
-          least - 0.3 <= waited <= most,
-          f'{process.title} restarts after {waited:.1f} s instead of '
-          f'{most - _RESTART_SLACK:.0f}',
-        )
 
   def exited(self, process: Any, code: int, lost: bool) -> None:
     """Records the posted exit of a process."""
@@ -115,13 +92,8 @@ class Ledger:
       self._awaited.add(process.title)
     if process.last_heartbeat >= 0:
       self._has_worked.add(process.title)
-      self._false_starts[process.title] = 0
     elif code > 0 and process.title not in self._has_worked:
       self._excuses.append(f'{process.title} failed at its start')
-    if process.last_heartbeat < 0:
-      self._false_starts[process.title] += 1
-    if not lost and not self._session.machines.off:
-      self._exits[process.title] = self._session.clock.now
     if process.label == 'learner' and code not in (0, -signal.SIGTERM):
       self._excuses.append('the learner failed')
 
@@ -130,7 +102,7 @@ class Ledger:
     self._learner_steps = steps
 
   def called(
-    self, caller: Any, server: Any, method: str, arguments: Any, result: Any
+    self, caller: Any, server: Any, method: str, arguments: Any
   ) -> None:
     """Records an executed call."""
     if server.label == 'coordinator':

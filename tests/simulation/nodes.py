@@ -29,14 +29,13 @@ from bt_acme.runtime import (
   heartbeats,
   learner_node,
   metrics,
+  node_state,
   provenance,
   replay_checkpoints,
-  restarts,
   saver,
   supervisor,
 )
 from bt_acme.runtime import node as node_lib
-from bt_acme.runtime import program as program_lib
 from tests.simulation import engine as engine_lib
 
 EPISODE_STEPS = 12
@@ -344,7 +343,6 @@ class ProgramNode:
   """Fake of a Launchpad node."""
 
   launch_type = launch_context = None
-  input_handles = ()
 
   def __init__(self, make: Any, num_ports: int):
     self._make = make
@@ -370,9 +368,7 @@ def make_program(run: run_config.RunConfig, simulation: Any) -> Any:
   add('replay', lambda context: Replay(run), ports=1)
   add(
     'coordinator',
-    functools.partial(
-      coordinator.Coordinator, run, lambda budget: mock_display()
-    ),
+    functools.partial(coordinator.Coordinator, run, lambda budget: mock.Mock()),
     ports=1,
   )
   add(
@@ -401,16 +397,6 @@ def make_program(run: run_config.RunConfig, simulation: Any) -> Any:
   return types.SimpleNamespace(groups=groups)
 
 
-def mock_display() -> Any:
-  return types.SimpleNamespace(update=lambda values: None, close=lambda: None)
-
-
-def restarted_labels(program: Any) -> Dict[str, Any]:
-  """Returns the labels of nodes that restart individually."""
-  labels = program_lib.RESTARTED_LABELS
-  return {k: v for k, v in labels.items() if k in program.groups}
-
-
 def _context(
   run: Any, process: Any, engine: Any, clients: Any, simulation: Any
 ) -> Any:
@@ -434,7 +420,9 @@ def _context(
     saved=lambda: engine.report_saved(process),
     clock=simulation.clock.monotonic,
     call_with_timeout=call_with_timeout,
-    **{name: engine.client(process, f'{name}/0') for name in clients},
+    **{
+      name: engine_lib.Client(engine, process, f'{name}/0') for name in clients
+    },
   )
 
 
@@ -504,7 +492,7 @@ def installed(simulation: Any) -> Iterator[None]:
       (coordinator, '_POLL_SECONDS', _POLL_SECONDS),
       (evaluator_node, '_POLL_SECONDS', _POLL_SECONDS),
       (learner_node, '_POLL_SECONDS', _POLL_SECONDS),
-      (restarts, '_HOUR', HOUR),
+      (node_state, '_HOUR', HOUR),
       (supervisor, '_LOOK_SECONDS', HEARTBEAT_SECONDS),
       (heartbeats, 'PERIOD', HEARTBEAT_SECONDS),
       (supervisor, '_SECONDS_AFTER_SERVERS', 4 * HEARTBEAT_SECONDS),

@@ -19,7 +19,6 @@ from bt_acme.runtime import (
   learner_node,
   metrics,
   node_state,
-  restarts,
   workdir_lock,
 )
 from tests.simulation import __main__ as simulation
@@ -117,13 +116,13 @@ def _(stack: contextlib.ExitStack) -> None:
 
 @_bug('a restart is never forgotten')
 def _(stack: contextlib.ExitStack) -> None:
-  real = restarts.RestartBudget.acquire
+  real = node_state.RestartBudget.acquire
 
   def acquire(self: Any) -> bool:
-    with mock.patch.object(restarts, '_HOUR', float('inf')):
+    with mock.patch.object(node_state, '_HOUR', float('inf')):
       return real(self)
 
-  _replace(stack, restarts.RestartBudget, 'acquire', acquire)
+  _replace(stack, node_state.RestartBudget, 'acquire', acquire)
 
 
 @_bug('a heartbeat of the previous attempt counts')
@@ -136,15 +135,6 @@ def _(stack: contextlib.ExitStack) -> None:
     self.has_begun = has_begun
 
   _replace(stack, node_state.NodeState, 'mark_started', mark_started)
-
-
-@_bug('the backoff never resets')
-def _(stack: contextlib.ExitStack) -> None:
-  def record_heartbeat(self: Any) -> None:
-    self.has_begun = True
-    self.budget.has_worked = True
-
-  _replace(stack, node_state.NodeState, 'record_heartbeat', record_heartbeat)
 
 
 @_bug('a checkpoint is renamed before it is synced')
@@ -222,7 +212,6 @@ NAMES = tuple(_BUGS)
 # Bugs that need a rare sequence of failures, often more than 20,000 of them.
 RARE = (
   'a restart is never forgotten',
-  'the backoff never resets',
   'a failed final save is ignored',
 )
 

@@ -25,17 +25,12 @@ from bt_acme import files
 from bt_acme.config import run as run_config
 from bt_acme.launching import launch as launch_lib
 from bt_acme.runtime import program as program_lib
-from bt_acme.runtime import (
-  restarts,
-  supervisor,
-  workdir_lock,
-)
+from bt_acme.runtime import supervisor, workdir_lock
 from tests.simulation import clock as clock_lib
 from tests.simulation import disk as disk_lib
 from tests.simulation import engine as engine_lib
 from tests.simulation import invariants, nodes
 
-GRACE_SECONDS = 10.0
 WATCHDOG_SECONDS = 30.0
 # The longest time until every node works again after a fault: the watchdog's
 # timeout, the longest backoff, stopping a program that has something to save,
@@ -134,7 +129,7 @@ class Session:
     episode_numbers: unique numbers for episodes.
     is_full: whether the disk is full.
     events: human-readable events.
-    recoveries: each fault, and the recovery time after it in seconds.
+    recoveries: the recovery time after each fault, in seconds.
   """
 
   def __init__(self, history: History, root: pathlib.Path):
@@ -154,11 +149,11 @@ class Session:
     self.machines.observer = self.ledger
     self.is_full = False
     self.events: List[str] = []
-    self.recoveries: List[Tuple[str, float]] = []
+    self.recoveries: List[float] = []
     self._queue: Optional[engine_lib.Queue] = None
     self._missing: Set[str] = set()  # Nodes that have not recovered.
+    # The time of the last fault; None once the run has recovered.
     self._struck: Optional[float] = None
-    self._last_fault = ''
     self._number = 0  # Number of the latest wait for recovery.
     self._power_failed = False
     self._interrupted = False
@@ -185,7 +180,7 @@ class Session:
         self._end_processes()
         self.ledger.check_ended(code)
         if code == 0:
-          if not self._faults and not self._struck_now():
+          if not self._faults and (self._struck is None or not self._missing):
             return
           more = self._settings.choice((50, 100, 300))
           self.run = _with_budget(self.run, self.run.max_actor_steps + more)
@@ -252,14 +247,12 @@ class Session:
     """Works like `launching.launch.launch`."""
     with workdir_lock.held(self.run.workdir):
       code = launch_lib.run_session(
-        self.run,
-        nodes.AGENT.config,
-        {},
-        lambda resumed, begin_next: self._supervise(begin_next),
+        self.run, nodes.AGENT.config, {}, self._supervise
       )
     return code or 0
 
-  def _supervise(self, begin_next: Callable[[], None]) -> int:
+  def _supervise(self, resumed: bool, begin_next: Callable[[], None]) -> int:
+    del resumed
     run = self.run
     self._queue = queue = engine_lib.Queue(self.clock, self.disk)
 
@@ -274,17 +267,9 @@ class Session:
         lambda: engine_lib.Simulated(queue, self.machines),
         queue,  # type: ignore[arg-type]
         workdir=run.workdir,
+        policy=program_lib.policy(run, next_program),
         environments={},
         ports={},
-        main_label=program_lib.MAIN_LABEL,
-        checked_labels=program_lib.CHECKED_LABELS,
-        grace_seconds=GRACE_SECONDS,
-        policy=restarts.RestartPolicy(
-          max_restarts_per_hour=run.max_restarts,
-          labels=nodes.restarted_labels(program),
-          next_program=next_program,
-          watchdog_seconds=run.watchdog_seconds,
-        ),
         clock=self.clock.monotonic,
       ).run(program)
     finally:
@@ -313,24 +298,16 @@ class Session:
   def works(self, title: str) -> None:
     self._missing.discard(title)
     if not self._missing and self._struck is not None:
-      self._recover()
-
-  def _recover(self) -> None:
-    assert self._struck is not None
-    seconds = self.clock.now - self._struck
-    self.recoveries.append((self._last_fault, seconds))
-    self._struck = None
-    self._number += 1
-    # Deferred, because an iteration is running.
-    self.clock.after(0.0, self._check_and_strike)
+      self.recoveries.append(self.clock.now - self._struck)
+      self._struck = None
+      self._number += 1
+      # Deferred, because an iteration is running.
+      self.clock.after(0.0, self._check_and_strike)
 
   def _check_and_strike(self) -> None:
     self.ledger.check()
     if self._faults and self._faults[0].after >= 0:
       self._strike_later()
-
-  def _struck_now(self) -> bool:
-    return self._struck is not None and bool(self._missing)
 
   # Faults.
 
@@ -344,7 +321,7 @@ class Session:
       return
     fault = self._faults.pop(0)
     generator = random.Random(fault.seed)
-    self._struck, self._last_fault = self.clock.now, fault.what
+    self._struck = self.clock.now
     self._expect_all()
     self._number += 1
     number = self._number

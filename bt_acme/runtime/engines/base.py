@@ -42,8 +42,7 @@ class Engine(abc.ABC):
 
     By default this is the machine of the launcher. An engine that has to wait
     for a machine posts `NodePending` with the reason, and `NodeExited` if no
-    machine will ever be available. A node that has exited may be scheduled
-    again.
+    machine will ever be available.
 
     Args:
       title: the node's title, `LABEL/INDEX`.
@@ -61,8 +60,8 @@ class Engine(abc.ABC):
     """Starts a node where it is scheduled; posts `NodeExited` when it exits.
 
     After that the node may be restarted, with the same executable and therefore
-    the same ports. An engine that has lost the slot of a node without ports may
-    find another slot.
+    the same ports, or a node without ports may be scheduled again. A start may
+    come before the node is scheduled again, and then waits for that.
 
     Args:
       title: the node's title, `LABEL/INDEX`.

@@ -9,8 +9,7 @@ Commands: {"do": "place", "title", "num_ports", "options"}, {"do": "start",
 "title", "command", "environment", "data_file", "folder"}, {"do": "signal",
 "title", "signum"}, {"do": "release", "title"}. The data file is a path on this
 machine, or "" for none. The end of the input releases everything.
-A node that has exited may be started again, in its slot or, if that was lost,
-in another one. It may also be placed again.
+A node that has exited may be started again in its slot, or placed again.
 
 Events: {"event": "placed", "title", "host", "addresses"}, {"event": "waiting",
 "title", "reason"}, {"event": "output", "title", "stream", "data"} with the
@@ -20,22 +19,23 @@ encoded as Latin-1 characters.
 
 If the driver cannot join the cluster, it prints the reason to standard error
 and exits with code 1.
-
-Each node has a Ray actor on its machine, a `ray_node.NodeRunner`.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import pathlib
 import signal
 import socket
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import node_process  # In the directory of this script, as `ray_node`.
+import node_process  # In the directory of this script.
 import ray
-import ray_node
 from ray.util import scheduling_strategies
 
 _WAITING_SECONDS = 5.0  # The user is informed of longer waits for a slot.
@@ -43,16 +43,84 @@ _RELEASE_SECONDS = 5.0  # Timeout for the last output of a killed process.
 _LONGEST_COMMAND = 1 << 24  # Bytes.
 _REACH_SECONDS = 5.0  # Timeout for the answer of the cluster's head.
 _LOST = -signal.SIGKILL  # The exit code of a node whose slot was lost.
+# Variables that Ray sets in its workers, or that belong to Ray's own Python.
+_OF_RAY = ('RAY_', 'OMP_NUM_THREADS', 'PYTHONPATH', 'VIRTUAL_ENV')
+# Placeholders in a command for values that only a node's machine knows.
+_PARENT = '{parent}'
+_DATA_FILE = '{data_file}'
+
+
+class NodeRunner:
+  """Ray actor that reserves a node's slot and runs the node's process there.
+
+  Ray sends this class to other machines, because it belongs to a script.
+  """
+
+  def __init__(self) -> None:
+    self._process: subprocess.Popen | None = None
+
+  def find_ports(self, number: int) -> tuple[str, list[int]]:
+    """Returns this machine's address, and some of its free ports."""
+    with contextlib.ExitStack() as stack:
+      probes = [stack.enter_context(socket.socket()) for _ in range(number)]
+      for probe in probes:
+        probe.bind(('', 0))
+      ports = [probe.getsockname()[1] for probe in probes]
+    return ray.util.get_node_ip_address(), ports
+
+  def run(
+    self,
+    command: list[str],
+    environment: Mapping[str, str],
+    data: bytes,
+    folder: str,
+  ) -> Iterator[dict[str, Any]]:
+    """Runs the process until it exits.
+
+    The kernel kills the process when the thread that started it ends, which is
+    the thread of this generator.
+
+    Args:
+      command: the words of the command, with `_PARENT` and `_DATA_FILE`.
+      environment: environment variables in addition to those of the machine.
+      data: the content of the file whose path replaces `_DATA_FILE`.
+      folder: the working directory, if it exists on this machine.
+
+    Yields:
+      Events of the driver, without the title: `started`, any number of
+      `output`, and `ended`.
+    """
+    own = {k: v for k, v in os.environ.items() if not k.startswith(_OF_RAY)}
+    with tempfile.TemporaryDirectory() as own_folder:
+      try:
+        path = os.path.join(own_folder, 'data')
+        with open(path, 'wb') as file:
+          file.write(data)
+        known = {_PARENT: str(os.getpid()), _DATA_FILE: path}
+        process, pipes = node_process.start(
+          [known.get(word, word) for word in command],
+          {**own, **environment},
+          cwd=folder if os.path.isdir(folder) else None,
+        )
+      except OSError as error:
+        reason = f'cannot be started on {socket.gethostname()}: {error}.'
+        yield {'event': 'ended', 'code': 1, 'reason': reason}
+        return
+      self._process = process
+      yield {'event': 'started'}
+      for stream, data in node_process.follow(process, pipes):
+        text = data.decode('latin-1')
+        yield {'event': 'output', 'stream': stream, 'data': text}
+      yield {'event': 'ended', 'code': process.returncode, 'reason': ''}
+
+  def signal(self, signum: int) -> None:
+    """Sends a signal to the process; SIGKILL goes to its whole session."""
+    assert self._process is not None
+    node_process.send(self._process, signum)
 
 
 class PlacedNode:
-  """A node's slot on a machine, and its process there.
-
-  Attributes:
-    num_ports: the number of ports that the node listens on.
-    options: the resources that the node reserves.
-    lost: whether the slot was lost.
-  """
+  """A node's slot on a machine, and its process there."""
 
   def __init__(self, title: str, num_ports: int, options: dict[str, Any]):
     """Initializes the node and asks Ray for a slot.
@@ -62,15 +130,13 @@ class PlacedNode:
       num_ports: the number of ports that the node listens on.
       options: the resources that the node reserves.
     """
-    self.num_ports = num_ports
-    self.options = options
-    self.lost = False
     self._title = title
+    self._options = options
     self._host = ''
     self._is_running = False
-    self._ended = False  # True once the exit was posted.
+    self._is_lost = False
     self._signals: list[int] = []  # Received before the process started.
-    runner_class = ray.remote(ray_node.NodeRunner)
+    runner_class = ray.remote(NodeRunner)
     self._runner = runner_class.options(
       max_concurrency=4, max_restarts=0, **_strategy(options)
     ).remote()
@@ -78,14 +144,14 @@ class PlacedNode:
 
   def start(self, **what: Any) -> None:
     """Starts the process, once the node has a slot."""
-    self._ended = False
+    self._signals.clear()
     self._tasks.append(asyncio.create_task(self._run(what)))
 
   def signal(self, signum: int) -> None:
-    """Sends a signal to the current process, or else to the next one."""
+    """Sends a signal to the process, once it runs."""
     if self._is_running:
       self._runner.signal.remote(signum)
-    elif not self._ended:
+    else:
       self._signals.append(signum)
 
   async def release(self) -> None:
@@ -121,7 +187,7 @@ class PlacedNode:
       )
 
   def _shortage(self) -> str:
-    wanted = {k: v for k, v in self.options.items() if v}
+    wanted = {k: v for k, v in self._options.items() if v}
     free = {
       name: amount
       for name, amount in sorted(ray.available_resources().items())
@@ -137,21 +203,21 @@ class PlacedNode:
         event = await reference
         if event['event'] == 'started':
           self._is_running = True
-          while self._signals:
-            self.signal(self._signals.pop(0))
+          for signum in self._signals:
+            self.signal(signum)
           continue
-        if event['event'] == 'ended':
-          self._is_running, self._ended = False, True
-          self._signals.clear()
         _tell(title=self._title, **event)
+        if event['event'] == 'ended':
+          self._is_running = False
+          return
     except Exception as error:  # Ray raises not only its own exceptions.
       self._lose(error)
 
   def _lose(self, error: Exception) -> None:
-    self.lost = True
-    if self._ended:
+    """Posts the exit of a node whose slot was lost, once."""
+    if self._is_lost:
       return
-    self._is_running, self._ended = False, True
+    self._is_running, self._is_lost = False, True
     what = 'could not be scheduled'
     if self._host:
       what = f'was lost with its machine or its Ray actor on {self._host}'
@@ -191,18 +257,6 @@ async def _drive() -> None:
     elif node is None:
       continue
     elif do == 'start':
-      if node.lost and node.num_ports:
-        # Other nodes would still use the old address.
-        _tell(
-          event='ended',
-          title=title,
-          code=_LOST,
-          reason='lost its machine, and with it its address.',
-          lost=True,
-        )
-        continue
-      if node.lost:
-        node = nodes[title] = PlacedNode(title, 0, node.options)
       path = command.pop('data_file')
       if path not in data:  # Each machine fetches the data once.
         try:
@@ -263,9 +317,8 @@ def main(address: str) -> None:
   os.dup2(2, 1)
   try:
     _check_reachable(address)
-    # The other machines do not have these modules.
-    for module in (ray_node, node_process):
-      ray.cloudpickle.register_pickle_by_value(module)
+    # The other machines do not have this module.
+    ray.cloudpickle.register_pickle_by_value(node_process)
     ray.init(address=address, log_to_driver=False, logging_level='WARNING')
   except Exception as error:
     words = str(error).strip().splitlines() or [repr(error)]

@@ -17,28 +17,59 @@ from bt_acme.runtime.engines import private_network, processes
 from tests.runtime import programs
 
 
+def test_program_ends_well_with_its_main_node(tmp_path):
+  nodes = ['replay', 'idle', 'finish', 'end']
+  with programs.Run(tmp_path, 'local_mp', *nodes) as run:
+    code, output, errors = run.end()
+  assert code == 0, errors
+  # Status lines are on standard output; all other lines have a prefix.
+  assert 'actor steps 7 / 100 (7%) | replay 1' in output
+  assert all(line.startswith('actor steps') for line in output.splitlines())
+  assert f'] counter at localhost:{run.port}' in errors
+  assert '[worker/0] says idle\n' in errors
+  assert '[worker/1] says finish\n' in errors
+  assert 'Traceback' not in errors and 'did not stop' not in errors
+  assert 'Reverb client connecting' not in errors
+  # The node that would never end was asked to stop, and cleaned up.
+  log = (tmp_path / 'processes' / 'worker-0.log').read_text()
+  assert log.startswith('--- ') and 'says idle\nsays idle-stopped\n' in log
+  assert 'Waiting for workers' not in log
+  log = (tmp_path / 'processes' / 'coordinator-0.log').read_text()
+  assert 'actor steps 7 / 100' in log and 'Reverb client connecting' in log
+  assert (tmp_path / 'processes' / 'replay-0.log').exists()
+
+
 def test_a_killed_node_restarts_while_the_others_keep_running(tmp_path):
-  with programs.Run(tmp_path, 'local_mp', ['killed_once']) as run:
+  with programs.Run(tmp_path, 'local_mp', 'killed_once') as run:
     run.wait_for('killed', 'idle', 'coordinator')
-    run.process.send_signal(signal.SIGINT)
+    run.process.send_signal(signal.SIGTERM)
     code, _, errors = run.end()
-    assert code == 130, errors
-    assert 'worker/0' in errors and 'SIGKILL' in errors
-    assert (tmp_path / 'idle-stopped').exists()
-    log = (tmp_path / 'processes' / 'coordinator-0.log').read_text()
-    assert log.count('says coordinator') == 1
+  assert code == 143, errors
+  assert 'worker/0 was killed (SIGKILL)' in errors
+  assert (tmp_path / 'idle-stopped').exists()
+  log = (tmp_path / 'processes' / 'coordinator-0.log').read_text()
+  assert log.count('says coordinator') == 1
 
 
-def test_other_programs_cannot_reach_the_ports_of_a_run(tmp_path):
-  with programs.Run(tmp_path, 'local_mp', ['idle']) as run:
+def test_processes_have_their_own_network_and_end_with_their_launcher(tmp_path):
+  with programs.Run(tmp_path, 'local_mp', 'idle', 'stubborn') as run:
     # The coordinator has called the counter, at a port that the test chose.
-    run.wait_for('idle', 'coordinator')
+    run.wait_for('idle', 'stubborn', 'coordinator')
     nodes = [p for p in run.survivors() if p.pid != run.process.pid]
     networks = {os.readlink(f'/proc/{p.pid}/ns/net') for p in nodes}
-    assert len(nodes) == 3 and len(networks) == 1
+    assert len(nodes) == 4 and len(networks) == 1
     assert os.readlink('/proc/self/ns/net') not in networks
     with pytest.raises(ConnectionRefusedError):
       socket.create_connection(('localhost', run.port), 5)
+    # The environment given to the label `worker` reaches its two nodes only.
+    greetings = [process.environ().get('GREETING') for process in nodes]
+    assert greetings.count('hello') == 2 and greetings.count(None) == 2
+    run.process.kill()
+    run.process.wait()
+    deadline = time.monotonic() + 5
+    while run.survivors() and time.monotonic() < deadline:
+      time.sleep(0.05)
+    assert not run.survivors()
 
 
 def run_code(engine, queue, code, **environment):
@@ -127,19 +158,3 @@ time.sleep(2)
   assert end == events.NodeExited('worker/0', 0)
   assert b''.join(event.data for event in posted) == b'child\n'
   assert time.monotonic() - start < 20
-
-
-def test_no_process_outlives_a_killed_launcher(tmp_path):
-  with programs.Run(tmp_path, 'local_mp', ['idle', 'stubborn']) as run:
-    run.wait_for('idle', 'stubborn', 'coordinator')
-    processes = run.survivors()
-    assert len(processes) == 5
-    # The environment given to the label `worker` reaches its two nodes only.
-    greetings = [process.environ().get('GREETING') for process in processes]
-    assert greetings.count('hello') == 2 and greetings.count(None) == 3
-    run.process.kill()
-    run.process.wait()
-    deadline = time.monotonic() + 5
-    while run.survivors() and time.monotonic() < deadline:
-      time.sleep(0.05)
-    assert not run.survivors()

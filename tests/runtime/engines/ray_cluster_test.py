@@ -2,10 +2,13 @@
 
 import contextlib
 import json
+import pathlib
 import signal
 import socket
+import subprocess
 import sys
 import types
+from unittest import mock
 
 import psutil
 import pytest
@@ -15,11 +18,17 @@ pytest.importorskip('launchpad', reason='needs the full environment')
 from bt_acme.config import placement
 from bt_acme.runtime import events, heartbeats
 from bt_acme.runtime.engines import ray_cluster
-from tests.launch import machines as machines_lib
 from tests.launch import scripts
-from tests.runtime.engines import two_machines
 
-PYTHON = machines_lib.RAY / 'python'
+PYTHON = scripts.ROOT / '.venv-ray' / 'bin' / 'python'
+# The environment variables of all machines.
+VARIABLES = {
+  'RAY_AUTH_MODE': 'token',
+  'RAY_AUTH_TOKEN': 'a-secret-of-this-test',
+  'RAY_USAGE_STATS_ENABLED': '0',
+  # A computer that also runs other tests may be slow.
+  'RAY_raylet_start_wait_time_s': '120',
+}
 
 if not PYTHON.exists():
   pytest.skip('needs the environment of `make ray`', allow_module_level=True)
@@ -39,10 +48,42 @@ time.sleep(600)
 """
 
 
+class Machines:
+  """A cluster of two machines, from `ray_machines`; the second can crash."""
+
+  def __init__(self):
+    self._process = subprocess.Popen(
+      [PYTHON, pathlib.Path(__file__).with_name('ray_machines.py')],
+      stdin=subprocess.PIPE,
+      stdout=subprocess.PIPE,
+      stderr=subprocess.DEVNULL,
+      text=True,
+    )
+    self.address = self._answer()['address']
+
+  def _answer(self):
+    """Reads the next answer; Ray may print lines of its own before it."""
+    for line in self._process.stdout:
+      if line.startswith('{'):
+        return json.loads(line)
+    raise AssertionError('The cluster has ended.')
+
+  def crash(self):
+    self._process.stdin.write('crash\n')
+    self._process.stdin.flush()
+    self._answer()
+
+  def close(self):
+    self._process.stdin.close()
+    self._process.wait(60)
+    self._process.stdout.close()
+
+
 @pytest.fixture(name='machines', scope='module')
 def start_machines():
-  with two_machines.start() as machines:
-    yield machines
+  with mock.patch.dict('os.environ', VARIABLES):
+    with contextlib.closing(Machines()) as machines:
+      yield machines
 
 
 class Driven:
@@ -127,69 +168,59 @@ def test_a_node_prints_exits_and_restarts(machines, command):
     assert run.wait_for(events.NodeExited, 'replay/0').code != 0
 
 
-def test_a_node_restarts_without_its_file_and_may_be_scheduled_again(
-  machines, command, tmp_path
-):
+def test_a_node_restarts_without_its_file(machines, command, tmp_path):
   with driven(machines.address) as run:
     run.engine.place('actor/0', 0)
-    # A signal that precedes the process only applies to this attempt.
-    run.engine.signal('actor/0', signal.SIGKILL)
     run.engine.start('actor/0', command(), {})
+    # A signal that precedes the process applies to this attempt.
+    run.engine.signal('actor/0', signal.SIGKILL)
     assert run.wait_for(events.NodeExited, 'actor/0').code == -signal.SIGKILL
     run.posted.clear()  # The killed process may have printed its line.
     again = command()
     (tmp_path / 'job.pkl').unlink()
     run.engine.start('actor/0', again, {})
-    process = psutil.Process(run.wait_for_line('actor/0')['pid'])
-    run.engine.signal('actor/0', signal.SIGTERM)
-    run.wait_for(events.NodeExited, 'actor/0')
-    run.engine.place('actor/0', 0)
-    assert run.wait_for(events.NodeScheduled, 'actor/0').host
-    run.posted.clear()
-    run.engine.start('actor/0', again, {})
-    assert run.wait_for_line('actor/0')['pid'] != process.pid
+    run.wait_for_line('actor/0')
     # Another node can use the released slot.
     run.engine.release('actor/0')
     run.engine.place('actor/1', 0)
     run.wait_for(events.NodeScheduled, 'actor/1')
 
 
-@pytest.mark.parametrize('num_ports', [0, 1])
-def test_only_nodes_without_an_address_move(machines, command, num_ports):
-  with driven(machines.address) as run:
-    run.engine.place('replay/0', num_ports)
-    run.engine.start('replay/0', command(), {})
-    process = psutil.Process(run.wait_for_line('replay/0')['pid'])
-    process.parent().kill()  # The Ray actor.
-    assert run.wait_for(events.NodeExited, 'replay/0').lost
-    run.posted.clear()
-    run.engine.start('replay/0', command(), {})
-    if num_ports:
-      ended = run.wait_for(events.NodeExited, 'replay/0')
-      assert ended.lost and ended.code
-      assert ended.reason == 'lost its machine, and with it its address.'
-      run.engine.place('replay/0', num_ports)
-      assert run.wait_for(events.NodeScheduled, 'replay/0').addresses
-    else:
-      assert run.wait_for_line('replay/0')['pid'] != process.pid
-
-
-def test_no_process_outlives_the_engine(machines, command):
+def test_a_lost_node_is_placed_again_and_ends_with_the_engine(
+  machines, command
+):
   with driven(machines.address) as run:
     run.engine.place('actor/0', 0)
-    run.wait_for(events.NodeScheduled, 'actor/0')
+    run.engine.start('actor/0', command(), {})
+    lost = psutil.Process(run.wait_for_line('actor/0')['pid'])
+    lost.parent().kill()  # The Ray actor.
+    assert run.wait_for(events.NodeExited, 'actor/0').lost
+    run.posted.clear()
+    run.engine.place('actor/0', 0)
     run.engine.start('actor/0', command(), {})
     process = psutil.Process(run.wait_for_line('actor/0')['pid'])
+    assert process.pid != lost.pid
   psutil.wait_procs([process], timeout=10)
   assert not process.is_running()
 
 
-def test_a_node_that_fits_no_machine_reports_the_reason(machines):
-  with driven(machines.address, 'learner:num_gpus=4') as run:
-    run.engine.place('learner/0', 1)
-    reason = run.wait_for(events.NodePending, 'learner/0').reason
-    assert "it requests {'num_gpus': 4.0}" in reason
-    assert "'CPU': 4.0" in reason
+@pytest.mark.parametrize(
+  'place, wanted',
+  [
+    ('num_gpus=4', "{'num_cpus': 1.0, 'num_gpus': 4.0}"),
+    ('role=third', "'label_selector': {'role': 'third'}"),
+  ],
+)
+def test_a_node_that_fits_no_machine_reports_the_reason(
+  machines, place, wanted
+):
+  with driven(machines.address, f'actor:{place};evaluator:role=second') as run:
+    for title in ('actor/0', 'evaluator/0'):
+      run.engine.place(title, 1)
+    reason = run.wait_for(events.NodePending, 'actor/0').reason
+    assert wanted in reason and "'CPU': " in reason
+  placed = [e for e in run.posted if isinstance(e, events.NodeScheduled)]
+  assert [event.title for event in placed] == ['evaluator/0']
 
 
 def test_a_missing_cluster_ends_the_nodes(machines):
@@ -206,27 +237,6 @@ def test_a_server_that_is_not_a_cluster_is_reported(monkeypatch):
     address = f'127.0.0.1:{server.getsockname()[1]}'
     with pytest.raises(OSError, match=f'no answer from .* at {address} within'):
       ray_cluster.check(address, str(PYTHON))
-
-
-def test_an_environment_without_ray_is_reported(machines, command):
-  queue = events.EventQueue()
-  engine = ray_cluster.RayCluster(
-    queue, address=machines.address, python=sys.executable, places={}
-  )
-  engine.place('actor/0', 0)
-  ended = queue.get(timeout=30)
-  engine.close()
-  assert "No module named 'ray'" in ended.reason
-
-
-def test_a_label_selects_the_machine(machines):
-  with driven(machines.address, 'actor:role=third') as run:
-    run.engine.place('actor/0', 0)
-    reason = run.wait_for(events.NodePending, 'actor/0').reason
-    assert "'label_selector': {'role': 'third'}" in reason
-  with driven(machines.address, 'actor:role=second') as run:
-    run.engine.place('actor/0', 0)
-    run.wait_for(events.NodeScheduled, 'actor/0')
 
 
 def num_attempts(workdir, title):
@@ -252,11 +262,13 @@ def test_a_run_survives_the_loss_of_a_machine(machines, tmp_path):
     'run_ngu',
     workdir,
     *scripts.NGU,
-    *machines_lib.flags(machines.address),
+    '--lp_launch_type=ray',
+    f'--ray_address={machines.address}',
+    f'--ray_python={PYTHON}',
     '--num_actors=2',
     '--num_evaluators=0',
     '--max_actor_steps=1000000',
-    environment=machines_lib.VARIABLES,
+    environment=VARIABLES,
   ) as script:
 
     def wait_until(condition):
