@@ -544,7 +544,7 @@ class Simulated(base.Engine):
         raise
       self.exit(server, _LOST)
       raise Blocked(is_forever=True) from None
-    self._machines.observer.called(caller, server, method, arguments)
+    self._machines.observer.called(caller, server, method, arguments, result)
     return result
 
   def _deliver_late(

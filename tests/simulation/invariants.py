@@ -102,7 +102,7 @@ class Ledger:
     self._learner_steps = steps
 
   def called(
-    self, caller: Any, server: Any, method: str, arguments: Any
+    self, caller: Any, server: Any, method: str, arguments: Any, result: Any
   ) -> None:
     """Records an executed call."""
     if server.label == 'coordinator':
