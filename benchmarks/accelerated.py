@@ -14,7 +14,6 @@ from benchmarks import core_parts
 from bt_acme import assembly, behaviors, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import batched_core, grouped_core
-from bt_acme.acting import policy as policy_lib
 from bt_acme.core import data_parallel
 
 ATARI = assembly.EnvironmentSpec('game', (84, 84, 4), 4, 18)
@@ -101,11 +100,11 @@ def _policy(agent: assembly.Agent, group_size: int) -> Iterator[Function]:
   params, state = core.shapes(group_size)
   state = state._replace(embedding=())
   embeddings = (params.embedding,) * group_size if agent.intrinsic else ()
-  inputs, stack, newest = policy_inputs(agent, group_size)
+  inputs, stack = policy_inputs(agent, group_size)
   start, step = batched_core.jit_functions(core)
   started = (params, inputs.is_first, stack, state)
   yield Function('policy start', start, started)
-  stepped = (params, *inputs.core_inputs(newest), state, embeddings)
+  stepped = (params, inputs, state, embeddings)
   yield Function('policy step', step, stepped)
 
 
@@ -120,30 +119,26 @@ def _server(
   core = grouped_core.GroupedCore(agent, group_size=group_size, rewards=rewards)
   # Padding is one more group.
   params, state, memories = core.shapes(num_environments + group_size)
-  inputs, stack, _ = policy_inputs(agent, group_size)
+  inputs, stack = policy_inputs(agent, group_size)
   group = jax.ShapeDtypeStruct([], np.int32)
   start, step = grouped_core.jit_functions(core)
   name = 'server with rewards' if rewards else 'server'
   started = (params, group, inputs.is_first, stack, state)
   yield Function(f'{name} start', start, started)
   groups = jax.ShapeDtypeStruct([num_environments // group_size], np.int32)
-  inputs, _, newest = policy_inputs(agent, num_environments)
-  stepped = (params, groups, newest, inputs, state, memories)
+  inputs, _ = policy_inputs(agent, num_environments)
+  stepped = (params, groups, inputs, state, memories)
   yield Function(f'{name} step', step, stepped)
 
 
 def policy_inputs(
   agent: assembly.Agent, number: int
-) -> Tuple[policy_lib.PolicyInput, Any, Any]:
-  """Returns inputs without an observation, the observations, their frames."""
-  inputs = policy_lib.input_shapes(agent, number)
+) -> Tuple[batched_core.PolicyInput, Any]:
+  """Returns inputs with the newest frames, and the whole observations."""
+  inputs = batched_core.input_shapes(agent, number)
   assert inputs is not None, 'a behavior has host inputs of unknown shapes'
-  height, width, channels = agent.spec.observation_shape
-  stack, newest = (
-    jax.ShapeDtypeStruct((number, height, width, c), np.uint8)
-    for c in (channels, agent.spec.frame_channels)
-  )
-  return inputs, stack, newest
+  shape = (number, *agent.spec.observation_shape)
+  return inputs, jax.ShapeDtypeStruct(shape, np.uint8)
 
 
 def on(device: jax.Device, tree: Any) -> Any:

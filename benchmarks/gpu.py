@@ -173,7 +173,11 @@ def _inference_row(
   inputs = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
   requests = [
     server_lib.InferenceRequest(
-      group, frames[group * size : (group + 1) * size, ..., None], inputs, None
+      group,
+      inputs._replace(
+        observation=frames[group * size : (group + 1) * size, ..., None]
+      ),
+      None,
     )
     for group in range(scale.games // size)
   ]

@@ -64,7 +64,7 @@ def estimate(
       inference server then computes the rewards, and stores all states there.
   """
   replay = agent.config.replay
-  block = blocks.BlockLayout(replay, agent.replay_shapes).num_bytes
+  block = blocks.block_dtype(replay, agent.replay_shapes).itemsize
   evaluators = run.num_evaluators
   if not run.has_nodes:
     evaluators = min(evaluators, 1)

@@ -103,7 +103,7 @@ def test_functions_of_a_policy_lower_as_it_calls_them(kind, tmp_path):
   agent = make_small_agent(kind, tmp_path)
   _, _, start, step, *_ = accelerated.functions(agent, 4, 2)
   observation = np.zeros([2, *agent.spec.observation_shape], np.uint8)
-  inputs, _, _ = accelerated.policy_inputs(agent, 2)
+  inputs, _ = accelerated.policy_inputs(agent, 2)
   params, *_ = start.arguments
   called = []
 
@@ -138,7 +138,7 @@ def test_core_of_external_agents_lowers(tmp_path):
   )
   core = outer_core.make_core(transfer)
   params = bt_actor.BTParams((), tuple(x.params() for x in agent.behaviors))
-  inputs, stack, _ = accelerated.policy_inputs(agent, 1)
+  inputs, stack = accelerated.policy_inputs(agent, 1)
   core_inputs = outer_core.CoreInput(
     stack, inputs.prev_action, inputs.is_first, inputs.prev_action
   )

@@ -6,6 +6,7 @@ idle. Without a server there is a single group, and the same calls step it in
 order: select actions, act, observe.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from bt_acme.environments import vector
 Row = dict[str, float]
 
 
+@dataclasses.dataclass
 class Group:
   """Environments that step together, and the actor that acts in them.
 
@@ -22,29 +24,16 @@ class Group:
   environments, and `observe` receives the resulting observations and rewards.
 
   Attributes:
-    actor: the actor that acts in the environments.
     environments: the environments.
+    actor: the actor that acts in the environments.
     first_environment: the index of the group's first environment in the run.
     shown: the last output of the environments; None before their first reset.
   """
 
-  def __init__(
-    self,
-    environments: vector.VectorEnvironment,
-    actor: vector_actor.VectorActor,
-    first_environment: int = 0,
-  ):
-    """Initializes a group that has taken no step.
-
-    Args:
-      environments: the environments of the group.
-      actor: the actor that acts in them.
-      first_environment: the index of the group's first environment in the run.
-    """
-    self.first_environment = first_environment
-    self.environments = environments
-    self.actor = actor
-    self.shown: vector.VectorStep | None = None
+  environments: vector.VectorEnvironment
+  actor: vector_actor.VectorActor
+  first_environment: int = 0
+  shown: vector.VectorStep | None = None
 
   def request(self) -> None:
     """Requests the next actions, after resetting environments on first use."""

@@ -5,7 +5,8 @@ the state of behaviors, the stack of frames) is stored per environment and
 seeded only by the environment's index.
 """
 
-from typing import Any, Callable, Dict, NamedTuple, Sequence, Tuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Optional, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -13,13 +14,69 @@ import numpy as np
 import numpy.typing as npt
 
 from bt_acme import assembly
+from bt_acme.acting import behavior as behavior_lib
 from bt_acme.core import frame_stacking, networks, types
 from bt_acme.core.intrinsic import ngu_actor
 
-Extras = Dict[str, Any]
+Array = Any  # A NumPy array, or a JAX array inside a jitted call.
+Extras = dict[str, Any]
 # For each behavior, a tree of arrays [N, ...] in its host's own format.
-HostInputs = Tuple[Any, ...]
+HostInputs = tuple[Any, ...]
 Tree = TypeVar('Tree')
+
+
+class PolicyInput(NamedTuple):
+  """The inputs of a policy in N environments, including host inputs.
+
+  Attributes:
+    observation: uint8 [N, H, W, C * S]; for `BatchedCore.step`, only the newest
+      frame, [N, H, W, C].
+    prev_action: int32 [N], the previous action; -1 on first steps.
+    prev_reward: float32 [N], the previous reward; 0 on first steps.
+    is_first: bool [N], whether an episode starts.
+    is_last: bool [N], whether an episode ends.
+    host_inputs: the inputs from each behavior's host side, trees [N, ...].
+    flight_weights: float32 [N, K], the learned priorities of the behaviors; ()
+      if they are constant.
+  """
+
+  observation: Array
+  prev_action: Array
+  prev_reward: Array
+  is_first: Array
+  is_last: Array
+  host_inputs: HostInputs
+  flight_weights: Any = ()
+
+
+def input_shapes(agent: assembly.Agent, num: int) -> Optional[PolicyInput]:
+  """Returns shapes and dtypes of the inputs of `BatchedCore.step`.
+
+  Args:
+    agent: the agent that acts.
+    num: N.
+
+  Returns:
+    The inputs; None if the host inputs of a behavior have unknown shapes.
+  """
+
+  def shape(dtype: npt.DTypeLike, *row: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((num, *row), dtype)
+
+  if not all(map(behavior_lib.states_host_inputs, agent.behaviors)):
+    return None
+  hosts = tuple(one.host_input_shapes() for one in agent.behaviors)
+  return PolicyInput(
+    observation=shape(np.uint8, *agent.replay_shapes.frame),
+    prev_action=shape(np.int32),
+    prev_reward=shape(np.float32),
+    is_first=shape(bool),
+    is_last=shape(bool),
+    host_inputs=jax.tree.map(lambda x: shape(x.dtype, *x.shape), hosts),
+    flight_weights=(
+      shape(np.float32, len(agent.behaviors)) if agent.learns_priorities else ()
+    ),
+  )
 
 
 class ActingState(NamedTuple):
@@ -96,14 +153,14 @@ class BatchedCore:
       return state
     return state._replace(embedding=repeat(params.embedding, len(state.stack)))
 
-  def shapes(self, num: int) -> Tuple[types.Params, ActingState]:
+  def shapes(self, num: int) -> tuple[types.Params, ActingState]:
     """Returns shapes and dtypes of the parameters and of a whole state.
 
     Args:
       num: N, the number of environments.
     """
 
-    def make(variables: assembly.Variables) -> Tuple[Any, ActingState]:
+    def make(variables: assembly.Variables) -> tuple[Any, ActingState]:
       params = self.arrange(variables)
       return params, self.with_embedding(params, self.init(np.zeros(num), 0, 0))
 
@@ -138,21 +195,15 @@ class BatchedCore:
   def step(
     self,
     params: types.Params,
-    inputs: types.AgentInput,
-    host_inputs: HostInputs,
-    flight_weights: Any,
+    inputs: PolicyInput,
     state: ActingState,
     embeddings: Sequence[types.Params] = (),
-  ) -> Tuple[jax.Array, Extras, ActingState]:
+  ) -> tuple[jax.Array, Extras, ActingState]:
     """Selects an action in each environment.
 
     Args:
       params: the parameters, as returned by `arrange`.
-      inputs: the agent's inputs, [N, ...]; the observation is the newest frame,
-        uint8 [N, H, W, C].
-      host_inputs: the inputs from each behavior's host side, trees [N, ...].
-      flight_weights: float32 [N, K], the learned priorities of the behaviors;
-        () if they are constant.
+      inputs: the inputs, with the newest frames as observation.
       state: the state before the step.
       embeddings: the N embeddings, if the state does not contain them.
 
@@ -168,7 +219,11 @@ class BatchedCore:
     action, core = jax.vmap(self._core.select_action, in_axes=(axes, 0, 0))(
       params,
       self._agent.actor_input(
-        inputs._replace(observation=stack), host_inputs, flight_weights
+        types.AgentInput(
+          stack, inputs.prev_action, inputs.prev_reward, inputs.is_first
+        ),
+        inputs.host_inputs,
+        inputs.flight_weights,
       ),
       state.core,
     )
@@ -178,7 +233,7 @@ class BatchedCore:
 
 def jit_functions(
   core: BatchedCore,
-) -> Tuple[Callable[..., Any], Callable[..., Any]]:
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
   """Compiles `start` and `step`, which then donate their state argument."""
   step = networks.at_precision(core.step, core.matmul_precision)
   return (

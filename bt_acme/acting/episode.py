@@ -1,7 +1,8 @@
 """Metrics of episodes for the logs of actors and evaluators."""
 
 import array
-from typing import Dict, List, Optional, Set
+import dataclasses
+from typing import Dict, List, Optional
 
 import numpy as np
 
@@ -9,34 +10,50 @@ from bt_acme.core import types
 from bt_acme.environments import saving
 
 
+@dataclasses.dataclass
 class EpisodeMetrics:
-  """Accumulates the metrics of one episode of one environment."""
+  """Accumulates the metrics of one episode of one environment.
 
-  def __init__(self) -> None:
-    self._task_return = 0.0
-    self._discovery = 0.0  # The sum of the positive rewards of the task.
-    self._intrinsic_return = 0.0
-    self._length = 0
-    self._flights = 0
-    self._flight_steps: Dict[int, int] = {}  # By behavior.
-    self._seen: Set[int] = set()  # Checksums of observations.
-    self._steps_by_source = np.zeros(3, np.int64)
-    self._greedy_extra_steps = 0
-    self._alphas = array.array('f')
+  Attributes:
+    task_return: the sum of the rewards of the task.
+    discovery: the sum of the positive rewards of the task.
+    intrinsic_return: the sum of the intrinsic rewards.
+    length: the number of steps.
+    flights: the number of flights.
+    flight_steps: the number of flight steps by behavior.
+    seen: the checksums of observations.
+    steps_by_source: int64 [3], the number of steps of each component.
+    greedy_extra_steps: the number of steps with a greedy extra action.
+    alphas: the modulator of every step, float32.
+  """
+
+  task_return: float = 0.0
+  discovery: float = 0.0
+  intrinsic_return: float = 0.0
+  length: int = 0
+  flights: int = 0
+  flight_steps: dict[int, int] = dataclasses.field(default_factory=dict)
+  seen: set[int] = dataclasses.field(default_factory=set)
+  steps_by_source: np.ndarray = dataclasses.field(
+    default_factory=lambda: np.zeros(3, np.int64)
+  )
+  greedy_extra_steps: int = 0
+  alphas: array.array = dataclasses.field(
+    default_factory=lambda: array.array('f')
+  )
 
   @property
   def flown(self) -> List[int]:
     """The behaviors that flew in the episode, most steps first."""
-    steps = self._flight_steps
-    return sorted(steps, key=lambda k: (-steps[k], k))
+    return sorted(self.flight_steps, key=lambda k: (-self.flight_steps[k], k))
 
   @property
   def scores(self) -> Dict[str, float]:
     """The score of the episode for each signal of `priority_signal`."""
     return {
-      'discovery': self._discovery,
-      'return': self._task_return,
-      'novelty': len(self._seen),
+      'discovery': self.discovery,
+      'return': self.task_return,
+      'novelty': len(self.seen),
     }
 
   def count(
@@ -68,58 +85,53 @@ class EpisodeMetrics:
       observation: a checksum of the observation before the step, to count the
         distinct observations; None if they are not counted.
     """
-    self._length += 1
-    self._task_return += task_reward
-    self._discovery += max(task_reward, 0.0)
-    self._intrinsic_return += intrinsic_reward
-    self._steps_by_source[source] += 1
-    self._flights += int(flight_length > 0)
-    self._greedy_extra_steps += int(greedy_extra)
+    self.length += 1
+    self.task_return += task_reward
+    self.discovery += max(task_reward, 0.0)
+    self.intrinsic_return += intrinsic_reward
+    self.steps_by_source[source] += 1
+    self.flights += int(flight_length > 0)
+    self.greedy_extra_steps += int(greedy_extra)
     if source == types.FLIGHT:
       behavior = int(flight_behavior)
-      self._flight_steps[behavior] = self._flight_steps.get(behavior, 0) + 1
+      self.flight_steps[behavior] = self.flight_steps.get(behavior, 0) + 1
     if observation is not None:
-      self._seen.add(observation)
+      self.seen.add(observation)
     if alpha is not None:
-      self._alphas.append(alpha)
+      self.alphas.append(alpha)
 
   def state(self) -> saving.State:
     """Returns the accumulated values and the modulator of every step."""
     return {
-      'task_return': self._task_return,
-      'discovery': self._discovery,
-      'intrinsic_return': self._intrinsic_return,
-      'length': self._length,
-      'flights': self._flights,
-      'flight_steps': list(self._flight_steps.items()),
-      'seen': sorted(self._seen),
-      'steps_by_source': self._steps_by_source.copy(),
-      'greedy_extra_steps': self._greedy_extra_steps,
-      'alphas': np.array(self._alphas),
+      **vars(self),
+      'flight_steps': list(self.flight_steps.items()),
+      'seen': sorted(self.seen),
+      'steps_by_source': self.steps_by_source.copy(),
+      'alphas': np.array(self.alphas),
     }
 
-  def restore(self, state: saving.State) -> None:
-    """Restores a state returned by `state()`."""
-    self._task_return = state['task_return']
-    self._discovery = state.get('discovery', 0.0)
-    self._intrinsic_return = state['intrinsic_return']
-    self._length = state['length']
-    self._flights = state['flights']
-    self._flight_steps = dict(state.get('flight_steps', ()))
-    self._seen = set(state.get('seen', ()))
-    self._steps_by_source = state['steps_by_source'].copy()
-    self._greedy_extra_steps = state['greedy_extra_steps']
-    self._alphas = array.array('f', state['alphas'].tobytes())
+  @classmethod
+  def restored(cls, state: saving.State) -> 'EpisodeMetrics':
+    """Returns the metrics with a state returned by `state()`."""
+    return cls(
+      **{
+        **state,
+        'flight_steps': dict(state.get('flight_steps', ())),
+        'seen': set(state.get('seen', ())),
+        'steps_by_source': state['steps_by_source'].copy(),
+        'alphas': array.array('f', state['alphas'].tobytes()),
+      }
+    )
 
   def metrics(self) -> Dict[str, float]:
     """Returns all metrics of the episode so far."""
     return {
-      'episode_return': self._task_return,
-      'episode_length': self._length,
-      'intrinsic_return': self._intrinsic_return,
+      'episode_return': self.task_return,
+      'episode_length': self.length,
+      'intrinsic_return': self.intrinsic_return,
       **self._alpha_metrics(),
       **self.behavior_metrics(),
-      'greedy_extra_share': self._greedy_extra_steps / max(self._length, 1),
+      'greedy_extra_share': self.greedy_extra_steps / max(self.length, 1),
     }
 
   def _alpha_metrics(self) -> Dict[str, float]:
@@ -127,9 +139,9 @@ class EpisodeMetrics:
 
     Life-long novelty changes NGU's reward only where the modulator exceeds 1.
     """
-    if not self._alphas:
+    if not self.alphas:
       return {}
-    alphas = np.asarray(self._alphas, np.float64)
+    alphas = np.asarray(self.alphas, np.float64)
     median, high = np.quantile(alphas, (0.5, 0.9))
     return {
       'alpha_above_one_share': float(np.mean(alphas > 1)),
@@ -143,18 +155,18 @@ class EpisodeMetrics:
     flown = self.flown
     return {
       'flight_behavior': flown[0] if flown else -1,
-      'discovery': self._discovery,
+      'discovery': self.discovery,
     }
 
   def behavior_metrics(self) -> Dict[str, float]:
     """Returns the metrics of flights and behaviors."""
-    length = max(self._length, 1)
-    in_flight = self._steps_by_source[types.FLIGHT]
-    delegated = self._steps_by_source[types.EXTRA]
+    length = max(self.length, 1)
+    in_flight = self.steps_by_source[types.FLIGHT]
+    delegated = self.steps_by_source[types.EXTRA]
     return {
-      'flights': self._flights,
+      'flights': self.flights,
       # The end of an episode truncates its last flight, so count actual steps.
-      'mean_flight_length': in_flight / max(self._flights, 1),
+      'mean_flight_length': in_flight / max(self.flights, 1),
       'flight_share': in_flight / length,
       'behavior_share': (delegated + in_flight) / length,
     }

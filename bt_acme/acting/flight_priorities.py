@@ -148,27 +148,13 @@ class ScoreStore:
     ]
 
   def restore(self, saved: Sequence[Mapping[str, Any]]) -> None:
-    """Restores the values returned by `save`; an empty list changes nothing.
-
-    Raises:
-      ValueError: if the shapes differ from those of this run.
-    """
-    if not saved:
-      return
-    restored = tuple(
-      priorities.Scores(
-        np.array(one['values'], np.float64), np.array(one['counts'], np.int32)
-      )
-      for one in saved
-    )
-    found, expected = (
-      [x.shape for one in scores for x in one]
-      for scores in (restored, self._scores)
-    )
-    if found != expected:
-      raise ValueError(
-        f'The saved scores of flights have shapes {found} instead of '
-        f'{expected}.'
-      )
-    with self._lock:
-      self._scores = restored
+    """Restores the values returned by `save`; an empty list changes nothing."""
+    if saved:
+      with self._lock:
+        self._scores = tuple(
+          priorities.Scores(
+            np.array(one['values'], np.float64),
+            np.array(one['counts'], np.int32),
+          )
+          for one in saved
+        )

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from bt_acme import assembly
 from bt_acme.acting import batched_core
-from bt_acme.acting import policy as policy_lib
 from bt_acme.core import networks, types
 from bt_acme.core.intrinsic import device_reward
 
@@ -100,21 +99,18 @@ class GroupedCore:
     self,
     params: types.Params,
     groups: jax.Array,
-    newest: jax.Array,
-    inputs: policy_lib.PolicyInput,
+    inputs: batched_core.PolicyInput,
     state: batched_core.ActingState,
     rewards: RewardStates,
   ) -> Tuple[
-    jax.Array, policy_lib.Extras, batched_core.ActingState, RewardStates
+    jax.Array, batched_core.Extras, batched_core.ActingState, RewardStates
   ]:
     """Selects actions in some groups.
 
     Args:
       params: the parameters, as returned by `BatchedCore.arrange`.
       groups: int32 [J], indices of the groups.
-      newest: uint8 [J * G, H, W, C], the newest frames.
-      inputs: the other inputs of the policy, [J * G, ...], without an
-        observation.
+      inputs: the inputs of `BatchedCore.step`, [J * G, ...].
       state: the state of all environments.
       rewards: the reward states of all environments.
 
@@ -123,9 +119,7 @@ class GroupedCore:
     """
     rows = self._rows(groups)
     action, extras, part = self.batched.step(
-      params,
-      *inputs.core_inputs(newest),
-      jax.tree.map(lambda x: x[rows], state),
+      params, inputs, jax.tree.map(lambda x: x[rows], state)
     )
     if rewards:
       extras, rewards = self._reward(extras, inputs, rewards, rows)
@@ -145,11 +139,11 @@ class GroupedCore:
 
   def _reward(
     self,
-    extras: policy_lib.Extras,
-    inputs: policy_lib.PolicyInput,
+    extras: batched_core.Extras,
+    inputs: batched_core.PolicyInput,
     states: RewardStates,
     rows: jax.Array,
-  ) -> Tuple[policy_lib.Extras, RewardStates]:
+  ) -> Tuple[batched_core.Extras, RewardStates]:
     """Replaces features with the rewards computed from them."""
     given, after = [], []
     for spec, features, state in zip(

@@ -3,11 +3,11 @@
 `VectorPolicy` selects actions in the actor's own process; `server.RemotePolicy`
 sends requests to a server on the accelerator. Both select the same actions,
 because everything that varies between environments is seeded only by their
-index (`batched_core`).
+index (`batched_core`). Each `receive` follows a `request`.
 """
 
 import functools
-from typing import Any, Callable, NamedTuple, Optional, Protocol, Tuple
+from typing import Any, Callable, Tuple
 
 import jax
 import numpy as np
@@ -15,111 +15,11 @@ import numpy.typing as npt
 
 from bt_acme import assembly
 from bt_acme.acting import batched_core, statistics_store
-from bt_acme.acting import behavior as behavior_lib
 from bt_acme.core import frame_stacking, leaves, types
 from bt_acme.core.intrinsic import ngu_actor
 from bt_acme.environments import saving
 
 Statistics = statistics_store.Statistics
-Array = Any  # A NumPy array; a JAX array inside the server's jitted call.
-Extras = batched_core.Extras
-
-
-class PolicyInput(NamedTuple):
-  """The inputs of a policy in N environments, including host inputs.
-
-  Attributes:
-    observation: uint8 [N, H, W, C * S]; () if sent separately.
-    prev_action: int32 [N], the previous action; -1 on first steps.
-    prev_reward: float32 [N], the previous reward; 0 on first steps.
-    is_first: bool [N], whether an episode starts.
-    is_last: bool [N], whether an episode ends.
-    host_inputs: the inputs from each behavior's host side, trees [N, ...].
-    flight_weights: float32 [N, K], the learned priorities of the behaviors; ()
-      if they are constant.
-  """
-
-  observation: Any
-  prev_action: Array
-  prev_reward: Array
-  is_first: Array
-  is_last: Array
-  host_inputs: batched_core.HostInputs
-  flight_weights: Any = ()
-
-  def core_inputs(
-    self, newest: Array
-  ) -> Tuple[types.AgentInput, batched_core.HostInputs, Any]:
-    """Returns the inputs of `BatchedCore.step`.
-
-    Args:
-      newest: uint8 [N, H, W, C], the newest frame of each observation.
-    """
-    agent = types.AgentInput(
-      newest, self.prev_action, self.prev_reward, self.is_first
-    )
-    return agent, self.host_inputs, self.flight_weights
-
-
-def input_shapes(agent: assembly.Agent, num: int) -> Optional[PolicyInput]:
-  """Returns shapes and dtypes of the inputs in N environments.
-
-  Args:
-    agent: the agent that acts.
-    num: N.
-
-  Returns:
-    The inputs without an observation; None if the host inputs of a behavior
-    have unknown shapes.
-  """
-
-  def shape(dtype: npt.DTypeLike, *row: int) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct((num, *row), dtype)
-
-  if not all(map(behavior_lib.states_host_inputs, agent.behaviors)):
-    return None
-  hosts = tuple(one.host_input_shapes() for one in agent.behaviors)
-  return PolicyInput(
-    observation=(),
-    prev_action=shape(np.int32),
-    prev_reward=shape(np.float32),
-    is_first=shape(bool),
-    is_last=shape(bool),
-    host_inputs=jax.tree.map(lambda x: shape(x.dtype, *x.shape), hosts),
-    flight_weights=(
-      shape(np.float32, len(agent.behaviors)) if agent.learns_priorities else ()
-    ),
-  )
-
-
-class Policy(Protocol):
-  """Selects actions for N environments; each `receive` follows a `request`."""
-
-  def update_variables(self, variables: assembly.Variables) -> None:
-    """Replaces the parameters.
-
-    The embedding of each environment changes when its next episode starts.
-    """
-
-  def restore_statistics(self, statistics: Statistics) -> None:
-    """Restores statistics [N], if the policy also computes rewards."""
-
-  def request(self, inputs: PolicyInput) -> None:
-    """Requests actions without waiting for them."""
-
-  def receive(self) -> Tuple[np.ndarray, Extras]:
-    """Waits for actions, int32 [N], and the actor core's extras [N, ...].
-
-    The extras' `features` are a tuple with one entry for each reward of
-    `Agent.reward_specs`. A policy that also computes intrinsic rewards returns
-    `Rewarded` there instead of `Features`; `HostReward.take` accepts either.
-    """
-
-  def state(self) -> saving.State:
-    """Returns the serializable state on which future actions depend."""
-
-  def restore(self, state: saving.State) -> None:
-    """Restores a state returned by `state()`, after `update_variables`."""
 
 
 @functools.lru_cache(maxsize=8)
@@ -132,7 +32,7 @@ def _compiled(
 
 
 class VectorPolicy:
-  """Selects actions in this process; see `Policy`."""
+  """Selects actions in this process."""
 
   def __init__(
     self,
@@ -164,7 +64,10 @@ class VectorPolicy:
     self._pending: Any = None
 
   def update_variables(self, variables: assembly.Variables) -> None:
-    """Replaces the parameters."""
+    """Replaces the parameters.
+
+    The embedding of each environment changes when its next episode starts.
+    """
     is_first_update = self._params is None
     self._variables = variables
     self._params = self._core.arrange(variables)
@@ -184,10 +87,8 @@ class VectorPolicy:
     """Does nothing, because the actor computes the rewards."""
     del statistics
 
-  def request(self, inputs: PolicyInput) -> None:
+  def request(self, inputs: batched_core.PolicyInput) -> None:
     """Requests actions without waiting for them."""
-    if self._params is None:
-      raise RuntimeError('Call update_variables before select_actions.')
     observation = inputs.observation
     if inputs.is_first.any():
       self._state = self._start(
@@ -197,13 +98,18 @@ class VectorPolicy:
     newest = frame_stacking.newest_frame(observation, self._channels)
     *self._pending, self._state = self._step(
       self._params,
-      *inputs.core_inputs(newest),
+      inputs._replace(observation=newest),
       self._state,
       self._embeddings,
     )
 
-  def receive(self) -> Tuple[np.ndarray, Extras]:
-    """Waits for actions, int32 [N], and extras [N, ...]."""
+  def receive(self) -> Tuple[np.ndarray, batched_core.Extras]:
+    """Waits for actions, int32 [N], and the actor core's extras [N, ...].
+
+    The extras' `features` are a tuple with one entry for each reward of
+    `Agent.reward_specs`. A policy that also computes intrinsic rewards returns
+    `Rewarded` there instead of `Features`; `HostReward.take` accepts either.
+    """
     # All transfers start before the first one is awaited.
     action, extras = jax.device_get(self._pending)
     return np.array(action), extras
@@ -217,8 +123,6 @@ class VectorPolicy:
 
   def restore(self, state: saving.State) -> None:
     """Restores a state returned by `state()`, after `update_variables`."""
-    if self._params is None:
-      raise RuntimeError('Call update_variables before restore.')
     self.update_variables(
       leaves.restore_leaves(self._variables, state['variables'])
     )

@@ -15,10 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bt_acme import assembly
-from bt_acme.acting import grouped_core
-from bt_acme.acting import policy as policy_lib
+from bt_acme.acting import batched_core, grouped_core, statistics_store
 from bt_acme.core import frame_stacking
-from bt_acme.environments import saving
 
 
 @dataclasses.dataclass(eq=False)
@@ -26,15 +24,14 @@ class InferenceRequest:
   """A request of one group for its actions.
 
   Attributes:
-    group, newest, inputs, stack: the arguments of `InferenceServer.act`.
+    group, inputs, stack: the arguments of `InferenceServer.act`.
     answer: actions and extras, as returned by `InferenceServer.act`; None until
       they are available.
     answered: set once the answer is available or the request has failed.
   """
 
   group: int
-  newest: np.ndarray
-  inputs: policy_lib.PolicyInput
+  inputs: batched_core.PolicyInput
   stack: Optional[np.ndarray]
   answer: Any = None
   answered: threading.Event = dataclasses.field(default_factory=threading.Event)
@@ -89,12 +86,12 @@ class _CompiledSteps:
     return self._compiled[num_groups].result()(params, *args)
 
   def compile(
-    self, params: Any, groups: Any, newest: Any, inputs: Any, *states: Any
+    self, params: Any, groups: Any, inputs: Any, *states: Any
   ) -> None:
     """Starts to compile for all sizes; the arguments have the largest one."""
     size = self.max_size
     while size:
-      batched = _shapes((groups, newest, inputs), size / self.max_size)
+      batched = _shapes((groups, inputs), size / self.max_size)
       shapes = (_shapes(params), *batched, *_shapes(states))
       self._compiled[size] = self._compiler.submit(_compile, self._step, shapes)
       size //= 2
@@ -169,7 +166,7 @@ class InferenceServer:
     self._step = _CompiledSteps(step, self._num_groups, self._compiler)
     self._params: Any = None
     self._changed = threading.Condition()
-    self._requests: List[InferenceRequest] = []
+    self._requests: Dict[int, InferenceRequest] = {}  # By group.
     self._restored: List[Tuple[int, Any]] = []
     self._stopped = False
 
@@ -187,13 +184,10 @@ class InferenceServer:
       _compile, self._start, (params, group, is_first, stack, states[0])
     )
     self._start = lambda *args: start.result()(*args)
-    num = self._step.max_size * size
-    inputs = policy_lib.input_shapes(self._agent, num)
+    num = self._step.max_size
+    inputs = batched_core.input_shapes(self._agent, num * size)
     if inputs is not None:
-      frame = (*spec.observation_shape[:2], spec.frame_channels)
-      newest = shape((num, *frame), np.uint8)
-      groups = shape((self._step.max_size,), np.int32)
-      self._step.compile(params, groups, newest, inputs, *states)
+      self._step.compile(params, shape((num,), np.int32), inputs, *states)
 
   def update_variables(self, variables: assembly.Variables) -> None:
     """Replaces the parameters; called from the serving thread."""
@@ -203,7 +197,7 @@ class InferenceServer:
       self._state = self._core.batched.with_embedding(self._params, self._state)
 
   def restore_statistics(
-    self, group: int, statistics: policy_lib.Statistics
+    self, group: int, statistics: statistics_store.Statistics
   ) -> None:
     """Schedules statistics to restore for a group; called from any thread.
 
@@ -217,16 +211,14 @@ class InferenceServer:
   def act(
     self,
     group: int,
-    newest: np.ndarray,
-    inputs: policy_lib.PolicyInput,
+    inputs: batched_core.PolicyInput,
     stack: Optional[np.ndarray],
-  ) -> Tuple[np.ndarray, policy_lib.Extras]:
+  ) -> Tuple[np.ndarray, batched_core.Extras]:
     """Selects actions for one group; called by `RemotePolicy` in any thread.
 
     Args:
       group: the group's index; its environments start at group * G.
-      newest: uint8 [G, H, W, C], the newest frames.
-      inputs: the other inputs of the policy, without an observation.
+      inputs: the inputs of `BatchedCore.step`, [G, ...].
       stack: uint8 [G, H, W, C * S], the whole observations if an episode starts
         in any of the environments; else None.
 
@@ -237,18 +229,17 @@ class InferenceServer:
       RuntimeError: if the server has stopped, or if a newer request of the same
         group has replaced this one.
     """
-    request = InferenceRequest(group, newest, inputs, stack)
+    request = InferenceRequest(group, inputs, stack)
     with self._changed:
-      if not self._stopped:
-        # A failed actor may have left a pending request of the same group.
-        for old in self._requests:
-          if old.group == group:
-            old.answered.set()
-        others = [old for old in self._requests if old.group != group]
-        self._requests = [*others, request]
-        self._changed.notify()
-      else:
+      # A failed actor may have left a pending request of the same group.
+      replaced = self._requests.pop(group, None)
+      if replaced is not None:
+        replaced.answered.set()
+      if self._stopped:
         request.answered.set()
+      else:
+        self._requests[group] = request
+        self._changed.notify()
     request.answered.wait()
     if request.answer is None:
       raise RuntimeError(
@@ -268,7 +259,8 @@ class InferenceServer:
     """
     with self._changed:
       self._changed.wait_for(lambda: self._requests, timeout_s)
-      requests, self._requests = self._requests, []
+      requests = list(self._requests.values())
+      self._requests.clear()
       restored, self._restored = self._restored, []
     try:
       for group, statistics in restored:
@@ -284,9 +276,9 @@ class InferenceServer:
     """Fails all pending and future requests."""
     with self._changed:
       self._stopped = True
-      for request in self._requests:
+      for request in self._requests.values():
         request.answered.set()
-      self._requests = []
+      self._requests.clear()
     # The compilation that has started ends first.
     self._compiler.shutdown(cancel_futures=True)
 
@@ -311,7 +303,6 @@ class InferenceServer:
     action, extras, self._state, self._rewards = self._step(
       self._params,
       groups,
-      np.concatenate([request.newest for request in padded]),
       jax.tree.map(
         lambda *leaves: np.concatenate(leaves),
         *(request.inputs for request in padded),
@@ -327,7 +318,9 @@ class InferenceServer:
         lambda x, part=part: x[part], (action, extras)
       )
 
-  def _restore(self, group: int, statistics: policy_lib.Statistics) -> None:
+  def _restore(
+    self, group: int, statistics: statistics_store.Statistics
+  ) -> None:
     if not self._rewards:
       return  # The actors compute the rewards.
     start = group * self._group_size
@@ -342,7 +335,10 @@ class InferenceServer:
 
 
 class RemotePolicy:
-  """Selects the actions of one group on a server; see `Policy`."""
+  """Selects the actions of one group on a server.
+
+  Only the server has parameters and a state.
+  """
 
   def __init__(self, server: Any, group: int, frame_channels: int):
     """Initializes the policy without contacting the server.
@@ -358,28 +354,23 @@ class RemotePolicy:
     self._channels = frame_channels
     self._future: Any = None
 
-  def update_variables(self, variables: assembly.Variables) -> None:
-    """Raises RuntimeError, because only the server has parameters."""
-    raise RuntimeError(
-      'Actors get no parameters: the inference server has its own.'
-    )
-
-  def restore_statistics(self, statistics: policy_lib.Statistics) -> None:
+  def restore_statistics(self, statistics: statistics_store.Statistics) -> None:
     """Restores the statistics of the group on the server."""
     self._server.restore_statistics(self._group, statistics)
 
-  def request(self, inputs: policy_lib.PolicyInput) -> None:
+  def request(self, inputs: batched_core.PolicyInput) -> None:
     """Requests actions without waiting for them."""
     observation = inputs.observation
     self._future = self._server.futures.act(
       self._group,
-      frame_stacking.newest_frame(observation, self._channels),
-      inputs._replace(observation=()),
+      inputs._replace(
+        observation=frame_stacking.newest_frame(observation, self._channels)
+      ),
       np.ascontiguousarray(observation) if inputs.is_first.any() else None,
     )
 
-  def receive(self) -> Tuple[np.ndarray, policy_lib.Extras]:
-    """Waits for actions and extras; see `Policy.receive`.
+  def receive(self) -> Tuple[np.ndarray, batched_core.Extras]:
+    """Waits for actions and extras; see `VectorPolicy.receive`.
 
     Returns:
       Actions, int32 [G], and extras [G, ...].
@@ -394,11 +385,3 @@ class RemotePolicy:
         f'The inference server does not answer: {error}'
       ) from error
     return np.array(action), extras
-
-  def state(self) -> saving.State:
-    """Raises RuntimeError, because the server has the state."""
-    raise RuntimeError('The policy state is on the inference server.')
-
-  def restore(self, state: saving.State) -> None:
-    """Raises RuntimeError, because the server has the state."""
-    raise RuntimeError('The policy state is on the inference server.')

@@ -1,6 +1,6 @@
 """Fetches the parameters that the learner publishes."""
 
-from typing import Any, Optional
+from typing import Any
 
 from bt_acme import assembly
 from bt_acme.acting import vector_actor
@@ -35,12 +35,12 @@ class VariableClient:
     self._source = source
     self._actor = actor
     self._period = period
-    self._turns: Optional[int] = None
+    self._turns = period
     self.update()
 
   def update(self) -> None:
     """Counts a vector step; fetches if `period` vector steps have passed."""
-    if self._turns is None or self._turns >= self._period:
+    if self._turns >= self._period:
       self._actor.update_variables(fetch(self._source))
       self._turns = 0
     self._turns += 1

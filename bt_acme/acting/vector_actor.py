@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bt_acme import assembly
+from bt_acme.acting import batched_core, flight_priorities
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.acting import episode as episode_lib
-from bt_acme.acting import flight_priorities
 from bt_acme.acting import policy as policy_lib
 from bt_acme.core import transition as transition_lib
 from bt_acme.core import types
@@ -53,7 +53,7 @@ class VectorActor:
     evaluation: bool = False,
     sinks: Optional[Sequence[transition_lib.TransitionSink]] = None,
     statistics: Optional[policy_lib.Statistics] = None,
-    policy: Optional[policy_lib.Policy] = None,
+    policy: Any = None,
     scores: Optional[flight_priorities.Scores] = None,
   ):
     """Initializes the actor.
@@ -68,8 +68,8 @@ class VectorActor:
       sinks: N sinks that receive transitions; None to record nothing.
       statistics: the statistics of the intrinsic reward to resume from; one for
         each environment, or one for all.
-      policy: selects the actions, with its own epsilons, seed and flights; None
-        to select actions in this process.
+      policy: selects the actions, with its own epsilons, seed and flights, such
+        as a `server.RemotePolicy`; None to select actions in this process.
       scores: with `flight_priorities='learned'`, the scores from which to learn
         on; None for constant weights.
     """
@@ -78,7 +78,7 @@ class VectorActor:
     self._epsilons = np.asarray(epsilons, np.float64)
     self._first_environment = first_environment
     self._sinks = sinks
-    self._policy: policy_lib.Policy = policy or policy_lib.VectorPolicy(
+    self._policy = policy or policy_lib.VectorPolicy(
       agent,
       epsilons=epsilons,
       seed=seed,
@@ -106,7 +106,7 @@ class VectorActor:
 
     self._action = np.zeros(self._num, np.int32)
     self._reward = np.zeros(self._num, np.float32)
-    self._episodes = [episode_lib.EpisodeMetrics() for _ in range(self._num)]
+    self.discard_episodes()
     self._turns = 0
     self._zeros = np.zeros(self._num, np.int32)  # For agents without flights.
     # The inputs of the current vector step, and the policy's answer.
@@ -191,8 +191,9 @@ class VectorActor:
       host.restore(own)
     if self.intrinsic is not None:
       self.intrinsic.restore(state['intrinsic'])
-    for episode, sums in zip(self._episodes, state['episodes'], strict=True):
-      episode.restore(sums)
+    self._episodes = [
+      episode_lib.EpisodeMetrics.restored(sums) for sums in state['episodes']
+    ]
     if self.priorities is not None:
       self.priorities.restore(state['priorities'])
     self._action, self._reward = state['action'], state['reward']
@@ -233,7 +234,7 @@ class VectorActor:
       probabilities = self.priorities.probabilities().astype(np.float32)
       weights = np.tile(probabilities, (self._num, 1))
     self._step = step
-    self._inputs = policy_lib.PolicyInput(
+    self._inputs = batched_core.PolicyInput(
       step.observation,
       prev_action,
       prev_reward,

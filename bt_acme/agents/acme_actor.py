@@ -1,7 +1,7 @@
-"""Adapts the vectorized actor to Acme's interface, for one environment."""
+"""Adapts the actor and the sink of one environment to Acme's interfaces."""
 
 import collections
-from typing import Any, Deque, Dict, Optional, Tuple
+from typing import Any, Deque, Dict, Mapping, Optional, Tuple
 
 import acme
 import dm_env
@@ -14,6 +14,7 @@ from bt_acme.acting import variables as variables_lib
 from bt_acme.acting import vector_actor
 from bt_acme.core import transition as transition_lib
 from bt_acme.environments import vector
+from bt_acme.replay import sinks
 
 
 def _vector_step(timestep: dm_env.TimeStep) -> vector.VectorStep:
@@ -26,6 +27,43 @@ def _vector_step(timestep: dm_env.TimeStep) -> vector.VectorStep:
     is_first=np.array([first]),
     is_last=np.array([timestep.last()]),
   )
+
+
+class SequenceAdder:
+  """A `SequenceSink` with the interface of `acme.adders.Adder`."""
+
+  def __init__(self, sink: sinks.SequenceSink):
+    self._sink = sink
+
+  def add_first(self, timestep: dm_env.TimeStep) -> None:
+    """Starts an episode and discards an unfinished one."""
+    del timestep  # The next transition contains its observation.
+    self._sink.reset()
+
+  def add(
+    self,
+    action: np.ndarray,
+    next_timestep: dm_env.TimeStep,
+    extras: Mapping[str, Any],
+  ) -> None:
+    """Adds a step and its outcome.
+
+    Args:
+      action: the executed action.
+      next_timestep: the resulting time step.
+      extras: the fields of `Transition`, and `final_prev_reward`: in an
+        episode's last step, the reward that the agent would see next.
+    """
+    fields = dict(extras)
+    final_prev_reward = fields.pop('final_prev_reward')
+    self._sink.add(transition_lib.Transition(**fields))
+    if next_timestep.last():
+      observation = next_timestep.observation
+      self._sink.end_episode(observation, int(action), final_prev_reward)
+
+  def reset(self) -> None:
+    """Discards an unfinished episode, for example when an actor stops."""
+    self._sink.reset()
 
 
 class _AdderSink:
@@ -85,8 +123,7 @@ class Actor(acme.Actor):
       evaluation: whether to disable flights.
       variable_source: the learner.
       adder: the result of the builder's `make_adder`; None to record nothing.
-        The actor adds the fields of `Transition` and the optional extras of
-        `replay.sinks.SequenceAdder` to each step.
+        The actor adds the extras of `SequenceAdder` to each step.
     """
     self._adder = adder
     self._sink = None if adder is None else _AdderSink(adder)

@@ -11,6 +11,16 @@ from bt_acme.agents import builders as builders_lib
 from bt_acme.agents.external import builder as external
 from bt_acme.config import names
 
+_DEFAULTS = config_lib.TransferConfig()
+# Settings that need the Q-values or the learner of this package's agents.
+_NEED_VALUES = (
+  'flight_law',
+  'choice_rule',
+  'kickstarting',
+  'behavior_roles',
+  'extra_action_margin',
+)
+
 
 @overload
 def BTBuilder(
@@ -87,17 +97,16 @@ def BTBuilder(
       'only the group BTConfig().transfer; base_builder already has all other '
       'settings of the agent.'
     )
-  if config.learns_priorities:
-    raise ValueError(
-      "flight_priorities='learned' needs a run of bt_acme, whose actors share "
-      "their scores. Use bt_acme.transfer or run_bt.py, or choose 'fixed'."
-    )
-  if config.flight_law == 'jump_start':
-    raise ValueError(
-      "flight_law='jump_start' needs a run of bt_acme, because the loop of "
-      'dm-acme does not show the last reward of an episode to the actor. Use '
-      "bt_acme.transfer or run_bt.py, or choose 'zeta'."
-    )
+  # Actors of a run share their scores, and see the last reward of an episode.
+  for name, value in (
+    ('flight_priorities', 'learned'),
+    ('flight_law', 'jump_start'),
+  ):
+    if getattr(config, name) == value:
+      raise ValueError(
+        f'{name}={value!r} needs a run of bt_acme. Use bt_acme.transfer or '
+        f'run_bt.py, or choose {getattr(_DEFAULTS, name)!r}.'
+      )
   if isinstance(base_builder, builders_lib.R2D2Builder):
     return _around_ours(base_builder.agent, behaviors, config, behavior_weights)
   if isinstance(
@@ -108,20 +117,12 @@ def BTBuilder(
       'agents.R2D2Builder or a builder of dm-acme, and pass all behaviors in a '
       'single call.'
     )
-  if config.behavior_roles:
-    raise ValueError(
-      f'behavior_roles={config.behavior_roles!r} needs an agents.R2D2Builder. '
-      'Remove behavior_roles.'
-    )
-  for name, own in (
-    ('flight_law', 'zeta'),
-    ('choice_rule', 'greedy'),
-    ('kickstarting', 0.0),
-  ):
-    if getattr(config, name) != own:
+  for name in _NEED_VALUES:
+    value, default = getattr(config, name), getattr(_DEFAULTS, name)
+    if value != default:
       raise ValueError(
-        f'{name}={getattr(config, name)!r} needs the values of an '
-        f'agents.R2D2Builder. Choose {own!r}.'
+        f'{name}={value!r} needs an agents.R2D2Builder. Choose {default!r} for '
+        'an agent of dm-acme.'
       )
   if environment_spec is None:
     raise ValueError(

@@ -112,9 +112,11 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     )
     return sink, writer
 
-  def make_adder(self, replay_client: reverb.Client) -> sinks.SequenceAdder:
+  def make_adder(
+    self, replay_client: reverb.Client
+  ) -> acme_actor.SequenceAdder:
     """Returns an adder for one environment."""
-    return sinks.SequenceAdder(self.make_sink(replay_client)[0])
+    return acme_actor.SequenceAdder(self.make_sink(replay_client)[0])
 
   def make_actor(
     self,

@@ -37,8 +37,9 @@ class FinishedBlock(NamedTuple):
     payload: the compressed block.
     recurrent_state: float32 [2, lstm_size], the hidden and cell state before
       the block.
-    sequence: the steps of the sequence that this block completes, one entry
-      per block, this block last. Empty if no sequence is completed.
+    steps: the values of the block's steps.
+    sequence: the blocks of the sequence that this block completes, this block
+      last. Empty if no sequence is completed.
     next_q_values: float32 [A'], the actor's Q-values of the observation after
       the last step; None at the end of an episode, where the actor does not
       act.
@@ -46,8 +47,14 @@ class FinishedBlock(NamedTuple):
 
   payload: bytes
   recurrent_state: np.ndarray
-  sequence: Tuple[StepValues, ...]
+  steps: StepValues
+  sequence: Tuple['FinishedBlock', ...] = ()
   next_q_values: Optional[np.ndarray] = None
+
+  def sequence_data(self) -> Tuple[Tuple[bytes, ...], np.ndarray]:
+    """Returns the sequence as inputs for `SequenceDecoder.decode_into`."""
+    payloads = tuple(block.payload for block in self.sequence)
+    return payloads, self.sequence[0].recurrent_state
 
 
 class Sample(NamedTuple):
@@ -83,43 +90,31 @@ def empty_batch(
   )
 
 
-class BlockLayout:
-  """The position of each field in the bytes of a block.
+def block_dtype(
+  config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
+) -> np.dtype:
+  """Returns the structured dtype of the bytes of an uncompressed block.
 
-  Attributes:
-    num_bytes: the size of an uncompressed block.
+  Its fields are those of `types.SequenceBatch`, but with the rows of P steps
+  and without the axis of the batch. The widest types come first, so that all
+  fields are aligned.
   """
-
-  def __init__(
-    self, config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
-  ):
-    self.num_bytes = 0
-    self._places: Dict[str, Tuple[slice, np.dtype, Tuple[int, ...]]] = {}
-    # The widest types come first, so that all fields are aligned.
-    for field in sorted(
-      fields.stored(shapes), key=lambda field: -np.dtype(field.dtype).itemsize
-    ):
-      dtype: np.dtype = np.dtype(field.dtype)
-      rows = config.sequence_period + field.overlap(shapes)
-      shape = (rows, *field.row_shape(shapes))
-      end = self.num_bytes + int(np.prod(shape)) * dtype.itemsize
-      self._places[field.name] = slice(self.num_bytes, end), dtype, shape
-      self.num_bytes = end
-
-  def views(self, data: np.ndarray) -> Dict[str, np.ndarray]:
-    """Returns the fields of an uncompressed block by name, without a copy.
-
-    Args:
-      data: uint8 [num_bytes], the bytes of the block.
-
-    Returns:
-      Arrays as in `types.SequenceBatch`, but with the rows of P steps and
-      without the axis of the batch.
-    """
-    return {
-      name: data[place].view(dtype).reshape(shape)
-      for name, (place, dtype, shape) in self._places.items()
-    }
+  by_width = sorted(
+    fields.stored(shapes), key=lambda field: -np.dtype(field.dtype).itemsize
+  )
+  return np.dtype(
+    [
+      (
+        field.name,
+        field.dtype,
+        (
+          config.sequence_period + field.overlap(shapes),
+          *field.row_shape(shapes),
+        ),
+      )
+      for field in by_width
+    ]
+  )
 
 
 class _Compressor(threading.local):

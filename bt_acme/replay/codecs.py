@@ -2,7 +2,7 @@
 
 `blocks`: 1 to K compressed blocks, which overlapping sequences share, and the
 recurrent state before the first block. Only this package can read them; their
-bytes are defined by `blocks.BlockLayout` and `fields.stored`.
+bytes are defined by `blocks.block_dtype` and `fields.stored`.
 
 `tensors`: the format that dm-acme's `SequenceAdder` writes for R2D2, so that
 any Acme learner can read it with `acme.datasets.make_reverb_dataset`. A
@@ -189,17 +189,15 @@ def _make_tensors(
   )
 
   def make_encoder() -> Encoder:
-    window = decoder_lib.BlockWindow(config)
     decoder = decoder_lib.SequenceDecoder(config, shapes)
     batch = empty()
 
     def encode(
       writer: reverb.TrajectoryWriter, block: blocks.FinishedBlock
     ) -> Any:
-      sequence = window.add(block)
-      if sequence is None:
+      if not block.sequence:
         return None
-      decoder.decode_into(*sequence, batch=batch, index=0)
+      decoder.decode_into(*block.sequence_data(), batch=batch, index=0)
       writer.append(_to_step(batch, shapes))
       return tree.map_structure(lambda column: column[-1], writer.history)
 

@@ -1,7 +1,6 @@
 """Decodes compressed blocks into the sequences of a batch."""
 
-import collections
-from typing import Deque, List, Optional, Sequence, Tuple
+from typing import Sequence
 
 import numpy as np
 import zstandard
@@ -17,12 +16,12 @@ class SequenceDecoder:
   def __init__(
     self, config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
   ):
-    layout = blocks.BlockLayout(config, shapes)
+    dtype = blocks.block_dtype(config, shapes)
     self._period = config.sequence_period
     # The memory is reused, because allocating new pages would take longer than
     # decompression.
-    self._data = np.empty(layout.num_bytes, np.uint8)
-    block = layout.views(self._data)
+    self._data = np.empty(dtype.itemsize, np.uint8)
+    block = self._data.view(dtype)[0]
     # The name of each field, its rows in the decompressed block, and the number
     # of rows that the next block repeats.
     self._fields = [
@@ -80,38 +79,3 @@ class SequenceDecoder:
         f'{self._data.size:,}: it is incomplete or was written with other '
         'settings. Use the settings with which the replay was written.'
       )
-
-
-class BlockWindow:
-  """The last K blocks of one environment, from which sequences are built."""
-
-  def __init__(self, config: config_lib.ReplayConfig):
-    self._blocks: Deque[blocks.FinishedBlock] = collections.deque(
-      maxlen=config.blocks_per_sequence
-    )
-
-  def state(self) -> List[Tuple[bytes, np.ndarray]]:
-    """Returns the payload and recurrent state of each block."""
-    return [(block.payload, block.recurrent_state) for block in self._blocks]
-
-  def restore(self, state: List[Tuple[bytes, np.ndarray]]) -> None:
-    """Restores a state returned by `state`."""
-    self._blocks.clear()
-    # The completed sequence only matters for a new block, so it is empty here.
-    self._blocks.extend(blocks.FinishedBlock(*own, ()) for own in state)
-
-  def add(
-    self, block: blocks.FinishedBlock
-  ) -> Optional[Tuple[List[bytes], np.ndarray]]:
-    """Adds the next block.
-
-    Returns:
-      The payloads of the sequence that the block completes and the recurrent
-      state before them, as inputs for `SequenceDecoder.decode_into`; None if no
-      sequence is complete.
-    """
-    self._blocks.append(block)
-    if not block.sequence:
-      return None
-    members = list(self._blocks)[-len(block.sequence) :]
-    return [member.payload for member in members], members[0].recurrent_state

@@ -1,9 +1,9 @@
 """Definitions of the arrays that the replay stores for each step.
 
-The builder, the bytes of a block, the decoder, both codecs and the learner's
-batch are derived from `stored`. To store an additional value for each step, add
-a line here, add the value to `bt_acme.core.transition.Transition` and the
-array to `bt_acme.core.types.SequenceBatch`, and let the actor produce it.
+The sink, the bytes of a block, the decoder, both codecs and the learner's batch
+are derived from `stored`. To store an additional value for each step, add a
+line here, add the value to `bt_acme.core.transition.Transition` and the array
+to `bt_acme.core.types.SequenceBatch`, and let the actor produce it.
 
 The recurrent state is not a field, because it is stored once per block.
 """
@@ -46,14 +46,11 @@ class Field(NamedTuple):
     dtype: the dtype of the array.
     rows: the number of rows. Rows of `FRAMES` have the shape [H, W, C]; all
       other rows are scalars.
-    given: whether `Transition` has a value with the same name. The builder
-      derives the values of all other fields.
   """
 
   name: str
   dtype: type
   rows: Rows = Rows.STEPS
-  given: bool = True
 
   def overlap(self, shapes: ReplayShapes) -> int:
     """Returns the number of rows that consecutive blocks share."""
@@ -77,8 +74,8 @@ FIELDS = (
   Field('probability', np.float32),
   Field('reward', np.float32),
   Field('discount', np.float32),
-  Field('valid', np.float32, given=False),
-  Field('frames', np.uint8, Rows.FRAMES, given=False),
+  Field('valid', np.float32),
+  Field('frames', np.uint8, Rows.FRAMES),
 )
 # Stored only for agents whose loss uses it (`behavior_transfer.kickstarting`).
 PROPOSAL = Field('proposal', np.int32)

@@ -5,7 +5,7 @@ stores and returns the same data as a Reverb table.
 """
 
 import math
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
@@ -45,23 +45,20 @@ class InProcessReplay:
   def __len__(self) -> int:
     return len(self._items)
 
-  def writer(self) -> 'InProcessWriter':
-    """Returns a new writer for one environment."""
-    return InProcessWriter(self, self._config)
+  def write(self, block: blocks.FinishedBlock, priority: float) -> None:
+    """Inserts the sequence that a block completes, if any."""
+    if block.sequence:
+      self.insert(*block.sequence_data(), priority)
 
   def insert(
     self,
-    payloads: Sequence[bytes],
+    payloads: Tuple[bytes, ...],
     recurrent_state: np.ndarray,
     priority: float,
   ) -> None:
     """Inserts a sequence of 1 to K blocks; a full replay evicts its oldest."""
     slot = self.num_inserts % self._config.max_replay_size
-    item = (tuple(payloads), recurrent_state)
-    if slot == len(self._items):
-      self._items.append(item)
-    else:
-      self._items[slot] = item
+    self._items[slot : slot + 1] = [(payloads, recurrent_state)]
     self._weights[slot] = priority**self._config.priority_exponent
     self.num_inserts += 1
 
@@ -91,15 +88,20 @@ class InProcessReplay:
 
     Returns:
       The keys, uint64 [B], and the sampling probabilities, float64 [B].
-
-    Raises:
-      ValueError: if the replay is empty.
     """
-    if not self._items:
-      raise ValueError(
-        'The replay is empty. Insert a sequence before sampling.'
-      )
-    slots, probabilities = self._draw_slots(batch_size)
+    size = len(self)
+    # `Generator.choice` would take four times as long at 125,000 items, because
+    # it checks and normalizes all weights for every batch.
+    total = np.cumsum(self._weights[:size])
+    if total[-1] > 0:
+      points = self._rng.random(batch_size) * total[-1]
+      # Rounding may give the end of the range, which is not the slot of an
+      # item.
+      slots = np.minimum(np.searchsorted(total, points, 'right'), size - 1)
+      probabilities = self._weights[slots] / total[-1]
+    else:
+      slots = self._rng.integers(size, size=batch_size)
+      probabilities = np.full(batch_size, 1 / size)
     self._num_samples += batch_size
     # A key is the index of the insert that last filled the slot.
     age = (self.num_inserts - 1 - slots) % self._config.max_replay_size
@@ -108,20 +110,6 @@ class InProcessReplay:
   def _slots(self, keys: np.ndarray) -> np.ndarray:
     """Returns the slots in which these keys are or were stored, int64."""
     return keys.astype(np.int64) % self._config.max_replay_size
-
-  def _draw_slots(self, batch_size: int) -> Tuple[np.ndarray, np.ndarray]:
-    """Returns B slots and their sampling probabilities."""
-    size = len(self)
-    # `Generator.choice` would take four times as long at 125,000 items, because
-    # it checks and normalizes all weights for every batch.
-    total = np.cumsum(self._weights[:size])
-    if not total[-1] > 0:
-      slots = self._rng.integers(size, size=batch_size)
-      return slots, np.full(batch_size, 1 / size)
-    points = self._rng.random(batch_size) * total[-1]
-    # Rounding may give the end of the range, which is not the slot of an item.
-    slots = np.minimum(np.searchsorted(total, points, 'right'), size - 1)
-    return slots, self._weights[slots] / total[-1]
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
     """Updates priorities and ignores sequences that have been evicted.
@@ -154,17 +142,3 @@ class InProcessReplay:
     self._rng.bit_generator.state = state['generator']
     self.num_inserts = state['num_inserts']
     self._num_samples = state['num_samples']
-
-
-class InProcessWriter(decoder_lib.BlockWindow):
-  """Writes one environment's blocks to an `InProcessReplay`."""
-
-  def __init__(self, replay: InProcessReplay, config: config_lib.ReplayConfig):
-    super().__init__(config)
-    self._replay = replay
-
-  def write(self, block: blocks.FinishedBlock, priority: float) -> None:
-    """Writes a block and the sequence that it completes, if any."""
-    sequence = self.add(block)
-    if sequence is not None:
-      self._replay.insert(*sequence, priority)

@@ -50,7 +50,7 @@ def make(
   largest = largest_priority or (lambda: _UNIT)
   chosen = config.replay.initial_priority
   if chosen == 'one':
-    return unit
+    return lambda block: _UNIT
   if chosen == 'largest':
     return lambda block: largest()
 
@@ -64,12 +64,6 @@ def make(
     return largest() if priority is None else priority
 
   return from_actor
-
-
-def unit(block: blocks.FinishedBlock) -> float:
-  """Returns 1 for every sequence."""
-  del block
-  return _UNIT
 
 
 def from_q_values(
@@ -126,15 +120,15 @@ def from_q_values(
 
 
 def _trained_steps(
-  sequence: Sequence[blocks.StepValues], burn_in_length: int
+  sequence: Sequence[blocks.FinishedBlock], burn_in_length: int
 ) -> Dict[str, np.ndarray]:
   """Returns the trained steps of a sequence (see `bt_acme.core.burn_in`)."""
-  first = sequence[0]['prev_action'][0]
+  first = sequence[0].steps['prev_action'][0]
   start = 0 if first == types.NO_ACTION else burn_in_length
   return {
-    name: np.concatenate([block[name] for block in sequence], dtype=dtype)[
-      start:
-    ]
+    name: np.concatenate(
+      [block.steps[name] for block in sequence], dtype=dtype
+    )[start:]
     for name, dtype in _READ.items()
   }
 

@@ -61,7 +61,7 @@ def estimate(
   state = 2 * 4 * shapes.lstm_size
   num_blocks = config.max_replay_size + config.blocks_per_sequence - 1
   steps = num_blocks * config.sequence_period
-  raw_block = blocks.BlockLayout(config, shapes).num_bytes
+  raw_block = blocks.block_dtype(config, shapes).itemsize
   return MemoryEstimate(
     raw=num_blocks * (raw_block + state),
     compressed=steps * (frame // _FRAME_COMPRESSION + _STEP_BYTES)

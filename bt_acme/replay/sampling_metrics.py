@@ -11,7 +11,7 @@ Every engine logs them with the learner's metrics:
 """
 
 import collections
-from typing import Deque, Dict, Set
+from typing import Dict
 
 import numpy as np
 
@@ -52,17 +52,16 @@ class SamplingMetrics:
     # visit and its eviction, first visits of other sequences are limited to the
     # sequences already in the replay and the newly inserted ones.
     self._num_remembered = 2 * max_replay_size
-    self._visited: Set[int] = set()
-    self._order: Deque[int] = collections.deque()
+    self._visited: collections.OrderedDict[int, None]
+    self._visited = collections.OrderedDict()
 
   def state(self) -> np.ndarray:
     """Returns the remembered keys in order, uint64."""
-    return np.array(self._order, np.uint64)
+    return np.array(list(self._visited), np.uint64)
 
   def restore(self, state: np.ndarray) -> None:
     """Restores a state returned by `state`."""
-    self._order = collections.deque(state.tolist())
-    self._visited = set(self._order)
+    self._visited = collections.OrderedDict.fromkeys(state.tolist())
 
   def compute(
     self,
@@ -77,14 +76,12 @@ class SamplingMetrics:
       probabilities: float [B], the sampling probabilities of the sequences.
       priorities: float [B], the priorities that the learner computed for them.
     """
-    num_before = len(self._order)
-    for key in keys.tolist():
-      if key not in self._visited:
-        self._visited.add(key)
-        self._order.append(key)
-    share = (len(self._order) - num_before) / len(keys)
-    while len(self._order) > self._num_remembered:
-      self._visited.remove(self._order.popleft())
+    num_before = len(self._visited)
+    # A repeated visit does not change the order.
+    self._visited.update(dict.fromkeys(keys.tolist()))
+    share = (len(self._visited) - num_before) / len(keys)
+    while len(self._visited) > self._num_remembered:
+      self._visited.popitem(last=False)
     return {
       'first_visit_share': share,
       'priority_over_uniform': priority_over_uniform(

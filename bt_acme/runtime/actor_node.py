@@ -97,7 +97,6 @@ class ActorNode(node.Node):
       'step': None if group.shown is None else tuple(group.shown),
       'actor': group.actor.state(),
       'sinks': [sink.state() for sink in self._sinks],
-      'writers': [writer.state() for writer in self._writers],
       'turns': self._vector_steps,
     }
 
@@ -115,10 +114,8 @@ class ActorNode(node.Node):
       if state['step'] is not None:
         group.shown = vector.VectorStep(*state['step'])
     group.actor.restore(state['actor'])
-    for sink, own in zip(self._sinks, state['sinks'], strict=True):
+    for sink, own in zip(self._sinks, _sink_states(state), strict=True):
       sink.restore(own)
-    for writer, own in zip(self._writers, state['writers'], strict=True):
-      writer.restore(own)
     self._vector_steps = state['turns']
     for client in self._clients:
       client.restore(self._vector_steps)
@@ -269,3 +266,15 @@ class ActorNode(node.Node):
   def _stop_writers(self) -> None:
     for writer in self._writers:
       writer.stop()
+
+
+def _sink_states(state: dict[str, Any]) -> list[dict[str, Any]]:
+  """Returns the states of the sinks, which may be those of an older version."""
+  sinks = list(state['sinks'])
+  # Formerly, the states of the writers contained the data of finished blocks.
+  for i, written in enumerate(state.get('writers', ())):
+    steps = sinks[i]['finished']
+    data = written[len(written) - len(steps) :]
+    finished = [(*own, x) for own, x in zip(data, steps, strict=True)]
+    sinks[i] = {**sinks[i], 'finished': finished}
+  return sinks

@@ -26,16 +26,8 @@ def test_seeds_follow_behavior_and_environment_not_the_process():
   assert seeds[8:] == [seeds[2], seeds[6]]
 
 
-class _NewHost(behavior_lib.Host):
-  def inputs(self, *shown):
-    return 'given', *shown
-
-  def update(self, features):
-    self.features = features
-
-
 def test_a_host_with_only_the_old_names_works():
-  with pytest.warns(DeprecationWarning) as warned:
+  with pytest.warns(DeprecationWarning, match='feed is dep.* Use inputs'):
 
     class OldHost(behavior_lib.Host):
       def feed(self, *shown):
@@ -46,10 +38,6 @@ def test_a_host_with_only_the_old_names_works():
         super().digest(features)
         self.features = features
 
-  assert [str(warning.message) for warning in warned] == [
-    'OldHost.feed is deprecated. Use inputs.',
-    'OldHost.digest is deprecated. Use update.',
-  ]
   host = OldHost()
   with pytest.warns(DeprecationWarning):
     assert host.inputs(1, 2, 3, 4) == ('fed', 1, 2, 3, 4)
@@ -58,7 +46,14 @@ def test_a_host_with_only_the_old_names_works():
 
 
 def test_a_host_still_has_the_old_names():
-  host = _NewHost()
+  class NewHost(behavior_lib.Host):
+    def inputs(self, *shown):
+      return 'given', *shown
+
+    def update(self, features):
+      self.features = features
+
+  host = NewHost()
   with pytest.warns(DeprecationWarning, match='Host.digest .* Use update'):
     host.digest('features')
   assert host.features == 'features'
@@ -66,7 +61,7 @@ def test_a_host_still_has_the_old_names():
     assert host.feed(1, 2, 3, 4) == ('given', 1, 2, 3, 4)
   with pytest.warns(DeprecationWarning, match='Mixed.feed'):
 
-    class Mixed(_NewHost):
+    class Mixed(NewHost):
       def feed(self, *shown):
         return 'fed'
 
@@ -114,12 +109,3 @@ def test_a_proposal_out_of_range_is_named():
     ValueError, match="'one' returned -1 at actor step 7 of e"
   ):
     check([0, 2], [-1, 0])
-
-
-def test_hosts_cannot_change_their_inputs():
-  array = np.zeros(3)
-  shown = behavior_lib.read_only({'frame': array})['frame']
-  with pytest.raises(ValueError, match='read-only'):
-    shown[0] = 1
-  array[0] = 1  # The owner of the array can still change it.
-  assert shown[0] == 1

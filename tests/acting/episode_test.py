@@ -28,12 +28,6 @@ def test_metrics_of_an_episode():
   }
   assert metrics.metrics() == pytest.approx(expected)
   assert list(metrics.metrics()) == list(expected)
-  assert metrics.behavior_metrics() == {
-    name: value
-    for name, value in metrics.metrics().items()
-    if name in ('flights', 'mean_flight_length', 'flight_share')
-    or name == 'behavior_share'
-  }
 
 
 def test_metrics_of_the_modulator():

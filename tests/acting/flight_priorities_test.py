@@ -143,11 +143,6 @@ def test_novelty_counts_until_there_is_a_discovery(agent):
   assert learned.probabilities().argmax() == 3
   learned.replace(store.exchange([(1, (0.1, 0.0))]))
   assert learned.probabilities().argmax() == 1
-  scores = flight_priorities.new_scores(agent)
-  actor, rows, _ = _play(agent, scores, turns=30)
-  assert rows
-  for _, (discovery, novelty) in actor.priorities.take():
-    assert discovery >= 0 and novelty >= 1
 
 
 @pytest.mark.parametrize('is_fixed', [False, True])
@@ -199,6 +194,3 @@ def test_a_store_adds_the_episodes_of_all_groups(agent):
   again.restore([])
   again.restore(saved)
   chex.assert_trees_all_equal(again.exchange([]), store.exchange([]))
-  with pytest.raises(ValueError, match='shapes'):
-    smaller = _changed(agent, priority_window=3)
-    flight_priorities.ScoreStore(smaller).restore(saved)

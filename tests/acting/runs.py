@@ -4,8 +4,7 @@ import chex
 import jax
 import numpy as np
 
-from bt_acme.acting import policy as policy_lib
-from bt_acme.acting import vector_actor
+from bt_acme.acting import batched_core, vector_actor
 from bt_acme.core import types
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import host_reward
@@ -122,7 +121,7 @@ def play(
 
 def policy_input(num, observation):
   """Returns the input of a policy of N environments in mid-episode."""
-  return policy_lib.PolicyInput(
+  return batched_core.PolicyInput(
     observation,
     prev_action=np.zeros(num, np.int32),
     prev_reward=np.zeros(num, np.float32),
@@ -275,30 +274,3 @@ def assert_matches_log(batch, agent, log, epsilons):
       assert _is_close(batch.probability[t, column], probability, 1e-5)
   assert_steps_close(states, logged, rtol=1e-4, atol=1e-5)
   return seen
-
-
-def of_log(batch, log, columns, num_stacked):
-  """Rebuilds a batch, except for padding, from a log."""
-  again = jax.tree.map(lambda x: np.zeros_like(x[:, columns]), batch[:-1])
-  result = types.SequenceBatch(
-    *again, jax.tree.map(lambda x: x[columns].copy(), batch.recurrent_state)
-  )
-  for i, column in enumerate(columns):
-    first = fakes.marks(batch.frames[num_stacked - 1, column])
-    state = log[first]['recurrent_state']
-    result.recurrent_state.hidden[i] = state.hidden
-    result.recurrent_state.cell[i] = state.cell
-    for t in range(int(batch.valid[:, column].sum()) + 1):
-      entry = log[(*first[:2], first[2] + t)]
-      result.frames[t : t + num_stacked, i] = np.moveaxis(
-        entry['observation'], -1, 0
-      )[..., None]
-      result.prev_action[t, i] = entry['prev_action']
-      result.prev_reward[t, i] = entry['prev_reward']
-      if not batch.valid[t : t + 1, column].any():
-        break
-      for name in ('action', 'reward', 'discount'):
-        getattr(result, name)[t, i] = entry[name]
-      for name in ('choice', 'source', 'probability', 'valid'):
-        getattr(result, name)[t, i] = getattr(batch, name)[t, column]
-  return result

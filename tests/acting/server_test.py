@@ -6,7 +6,6 @@ import tempfile
 import threading
 
 import courier
-import jax
 import numpy as np
 import pytest
 
@@ -85,7 +84,7 @@ def play(agent, variables, where, policy=None):
   memories = actor.intrinsic.memories if actor.intrinsic else ()
   held = [len(memory) for memory in memories]
   recorded = [(recorder.transitions, recorder.ends) for recorder in recorders]
-  yield recorded, actor.statistics(), held, np.array(alphas), actor._extras
+  yield recorded, actor.statistics(), held, np.array(alphas)
 
 
 @functools.lru_cache
@@ -96,26 +95,10 @@ def make_agent(kind):
   return agent, [fakes.variables_of(agent, seed) for seed in (0, 1)]
 
 
-@functools.lru_cache
 def play_here(kind):
   """Returns the results of all environments with a local policy."""
   *_, result = play(*make_agent(kind), np.arange(GROUP * GROUPS))
   return result
-
-
-def test_size_of_an_answer():
-  """Most bytes are the recurrent state; there is one Q-value per choice."""
-  for kind in ('r2d2', 'bt:flight_law=triggered'):
-    *_, extras = play_here(kind)
-    assert extras['q_values'].dtype == np.float32
-    num_bytes = {
-      name: sum(x.nbytes for x in jax.tree.leaves(tree)) / (GROUP * GROUPS)
-      for name, tree in extras.items()
-    }
-    agent, _ = make_agent(kind)
-    assert num_bytes.pop('q_values') == 4 * agent.network.num_choices
-    num_bytes.pop('recurrent_state')
-    assert sum(num_bytes.values()) <= 32
 
 
 def compile_for_most_groups(steps, *args):
@@ -182,10 +165,10 @@ def test_a_server_selects_the_same_actions_as_the_actors(
       sizes.add(server.serve(0.05))
   server.stop()
   assert next(between, None) is None and max(sizes) > 1
-  expected, expected_statistics, expected_held, alphas, _ = play_here(kind)
+  expected, expected_statistics, expected_held, alphas = play_here(kind)
   steps = 0
   for group, result in enumerate(results):
-    recorded, statistics, held, own_alphas, _ = result.result()
+    recorded, statistics, held, own_alphas = result.result()
     part = slice(group * GROUP, (group + 1) * GROUP)
     assert held == ([0] * len(held) if rewards else expected_held[part])
     if statistics is not None:
@@ -201,8 +184,8 @@ def test_a_server_selects_the_same_actions_as_the_actors(
   assert steps > GROUP * GROUPS * TURNS * 0.8
 
 
-def _request():
-  return runs.policy_input(GROUP, observation=())
+def _request(frame=(fakes.SIDE, fakes.SIDE, 1)):
+  return runs.policy_input(GROUP, np.zeros((GROUP, *frame), np.uint8))
 
 
 @pytest.fixture(name='served')
@@ -223,8 +206,8 @@ def test_calls_are_padded_only_until_smaller_sizes_are_compiled():
   class Step:
     """A jitted function that records the sizes for which it is compiled."""
 
-    def lower(self, params, groups, newest, *_):
-      assert newest.shape[0] == GROUP * groups.shape[0]
+    def lower(self, params, groups, inputs, *_):
+      assert inputs.shape[0] == GROUP * groups.shape[0]
       lowered.append((params.shape, groups.shape[0], groups.dtype))
       if len(lowered) > 1:
         compiling.wait(5)
@@ -238,8 +221,7 @@ def test_calls_are_padded_only_until_smaller_sizes_are_compiled():
 
   def call(size):
     groups = np.zeros(size, np.int32)
-    newest = np.zeros((GROUP * size, 3, 3, 1), np.uint8)
-    return steps(np.zeros(5), groups, newest, (), (), ())
+    return steps(np.zeros(5), groups, np.zeros(GROUP * size), (), ())
 
   assert [steps.size(n) for n in (1, 2, 3)] == [4, 4, 4]
   assert call(4) == 4
@@ -254,30 +236,26 @@ def test_calls_are_padded_only_until_smaller_sizes_are_compiled():
 
 
 def test_stopping_the_server_fails_pending_requests(served):
-  agent, server = served
-  newest = np.zeros((GROUP, *agent.replay_shapes.frame), np.uint8)
+  _, server = served
   with concurrent.futures.ThreadPoolExecutor(1) as threads:
-    waiting = threads.submit(server.act, 0, newest, _request(), None)
+    waiting = threads.submit(server.act, 0, _request(), None)
     with pytest.raises(concurrent.futures.TimeoutError):
       waiting.result(0.2)
     server.stop()
     with pytest.raises(RuntimeError, match='has stopped'):
       waiting.result(5)
-  with pytest.raises(RuntimeError, match='has stopped'):
-    server.act(0, newest, _request(), None)
 
 
 def test_a_newer_request_of_a_group_replaces_the_older_one(served):
   """The group's actor has failed and restarted while the server was busy."""
   agent, server = served
-  newest = np.zeros((GROUP, *agent.replay_shapes.frame), np.uint8)
   stack = np.zeros((GROUP, *agent.spec.observation_shape), np.uint8)
   with concurrent.futures.ThreadPoolExecutor(2) as threads:
-    dead = threads.submit(server.act, 0, newest, _request(), None)
+    dead = threads.submit(server.act, 0, _request(), None)
     with pytest.raises(concurrent.futures.TimeoutError):
       dead.result(0.2)
     first = _request()._replace(is_first=np.ones(GROUP, bool))
-    alive = threads.submit(server.act, 0, newest, first, stack)
+    alive = threads.submit(server.act, 0, first, stack)
     with pytest.raises(RuntimeError, match='newer request'):
       dead.result(5)
     assert server.serve(5) == 1
@@ -287,9 +265,8 @@ def test_a_newer_request_of_a_group_replaces_the_older_one(served):
 
 def test_an_error_of_the_server_fails_pending_requests(served):
   _, server = served
-  wrong = np.zeros((GROUP, 3, 3, 1), np.uint8)
   with concurrent.futures.ThreadPoolExecutor(1) as threads:
-    waiting = threads.submit(server.act, 0, wrong, _request(), None)
+    waiting = threads.submit(server.act, 0, _request(frame=(3, 3, 1)), None)
     with pytest.raises(TypeError):
       while not server.serve(0.5):
         pass
@@ -306,10 +283,7 @@ def test_requests_to_a_stopped_server_fail(served):
   policy = server_lib.RemotePolicy(
     courier.Client(courier_server.address), 0, agent.spec.frame_channels
   )
-  inputs = _request()._replace(
-    observation=np.zeros((GROUP, *agent.spec.observation_shape), np.uint8)
-  )
-  policy.request(inputs)
+  policy.request(_request(agent.spec.observation_shape))
   with pytest.raises(ConnectionError, match='has stopped'):
     policy.receive()
   courier_server.Stop()

@@ -5,6 +5,7 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 from bt_acme.acting import statistics_store
 from bt_acme.core.intrinsic import reward as reward_lib
@@ -34,12 +35,21 @@ def test_groups_of_any_size():
   assert store.merged() == Largest(3)
 
 
-def test_restores_saved_statistics():
+@pytest.mark.parametrize('group_size', [1, 3, 12])
+def test_restores_saved_statistics(group_size):
   store = statistics_store.StatisticsStore(reward_lib.IntrinsicStatistics)
   given = reward_lib.IntrinsicStatistics(*np.random.random([5, 12]))
   store.put(0, given)
   saved = json.loads(json.dumps(store.save()))
   assert list(saved['11']) == list(reward_lib.IntrinsicStatistics._fields)
+  if group_size > 1:  # Older checkpoints have one entry for each group.
+    saved = {
+      str(i): {
+        name: column[i : i + group_size].tolist()
+        for name, column in given._asdict().items()
+      }
+      for i in reversed(range(0, 12, group_size))
+    }
   restored = statistics_store.StatisticsStore(reward_lib.IntrinsicStatistics)
   restored.put(20, given)  # `restore` replaces these statistics.
   restored.restore(saved)

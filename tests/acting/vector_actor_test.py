@@ -147,8 +147,7 @@ def test_a_behavior_cannot_change_what_the_agent_sees():
   assert 'at actor step 1 of environment 0' in str(e.value)
 
 
-@pytest.mark.parametrize('action', [-3, 3])
-def test_a_jitted_behavior_acts_in_range(action):
-  message = f"'mine' returned {action} at actor step 0 of environment 0: out of"
+def test_a_jitted_behavior_acts_in_range():
+  message = "'mine' returned -3 at actor step 0 of environment 0: out of"
   with pytest.raises(ValueError, match=message):
-    act_with(fakes.Proposing(action))
+    act_with(fakes.Proposing(-3))

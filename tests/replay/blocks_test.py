@@ -13,11 +13,9 @@ P = episodes.PERIOD
 def test_positions_of_the_fields():
   """Fields are adjacent, wide types first, so that every array is aligned."""
   shapes = episodes.make_shapes(num_stacked=2, channels=3)
-  layout = blocks.BlockLayout(episodes.make_config(), shapes)
-  data = np.zeros(layout.num_bytes, np.uint8)
-  views = layout.views(data)
+  dtype = blocks.block_dtype(episodes.make_config(), shapes)
   start = 0
-  for name, dtype, shape in (
+  expected = (
     ('prev_action', np.int32, (P + 1,)),
     ('prev_reward', np.float32, (P + 1,)),
     ('action', np.int32, (P,)),
@@ -28,12 +26,13 @@ def test_positions_of_the_fields():
     ('valid', np.float32, (P,)),
     ('source', np.uint8, (P,)),
     ('frames', np.uint8, (2 + P, 5, 6, 3)),
-  ):
-    view = views.pop(name)
-    assert (view.dtype, view.shape) == (dtype, shape), name
-    assert view.ctypes.data == data.ctypes.data + start, name
-    start += view.nbytes
-  assert not views and start == layout.num_bytes
+  )
+  assert dtype.names == tuple(name for name, *_ in expected)
+  for name, *base_and_shape in expected:
+    field, offset = dtype.fields[name]
+    assert (field.base, field.shape, offset) == (*base_and_shape, start), name
+    start += field.itemsize
+  assert start == dtype.itemsize
 
 
 def test_compressors_of_many_threads():

@@ -5,7 +5,6 @@ import pytest
 
 from bt_acme.core import types
 from bt_acme.replay import in_process as in_process_replay
-from bt_acme.replay import sequence_builder
 from bt_acme.replay import sinks as sinks_lib
 from tests.replay import episodes
 
@@ -47,8 +46,7 @@ def test_every_sequence_arrives_as_from_a_replay_in_this_process(
   sinks = [
     replay.sink(),
     sinks_lib.SequenceSink(
-      sequence_builder.SequenceBuilder(replay.config, replay.shapes),
-      in_process.writer().write,
+      replay.config, replay.shapes, in_process.write, episodes.one
     ),
   ]
   rng = np.random.default_rng(num_stacked)

@@ -14,35 +14,34 @@ LENGTHS = (1, 3, P - 1, P, P + 1, T - 1, T, T + 1, T + P, 2 * T + 3)
 
 @pytest.mark.parametrize('truncated', (False, True))
 @pytest.mark.parametrize('num_steps', LENGTHS)
-@pytest.mark.parametrize('num_stacked,channels', ((4, 1), (1, 3), (3, 2)))
-def test_sequences_hold_their_steps(
-  num_stacked, channels, num_steps, truncated
-):
-  made = episodes.make_builder(episodes.make_shapes(num_stacked, channels))
-  episode = episodes.make_episode(
-    np.random.default_rng(num_steps), num_steps, made[-1], truncated=truncated
+@pytest.mark.parametrize(
+  'shapes, period',
+  (
+    ((4, 1), P),
+    ((1, 3), P),
+    ((3, 2), P),
+    ((4, 1, 0), P),  # No LSTM.
+    ((4, 1), T),  # One block per sequence.
+  ),
+)
+def test_sequences_hold_their_steps(shapes, period, num_steps, truncated):
+  written = episodes.make_sink(
+    episodes.make_shapes(*shapes), sequence_period=period
   )
-  episodes.assert_is_built(episode, *made)
-
-
-def test_without_lstm():
-  made = episodes.make_builder(episodes.make_shapes(lstm_size=0))
-  episode = episodes.make_episode(np.random.default_rng(0), T + 1, made[-1])
-  episodes.assert_is_built(episode, *made)
-
-
-def test_one_block_per_sequence():
-  made = episodes.make_builder(sequence_period=T)
-  episode = episodes.make_episode(np.random.default_rng(0), 2 * T + 1, made[-1])
-  batch = episodes.assert_is_built(episode, *made)
-  assert batch.action.shape == (T, 3)
+  episode = episodes.make_episode(
+    np.random.default_rng(num_steps),
+    num_steps,
+    written.shapes,
+    truncated=truncated,
+  )
+  episodes.assert_is_built(episode, written)
 
 
 @pytest.mark.parametrize('cut', ['short', 'long', 'truncated', 'no block'])
 def test_an_incomplete_block_is_rejected(cut):
   """Accepting the block would leave parts of the previous block in memory."""
   config, shapes = episodes.make_config(), episodes.make_shapes()
-  size = blocks.BlockLayout(config, shapes).num_bytes
+  size = blocks.block_dtype(config, shapes).itemsize
   data = np.random.default_rng(0).integers(256, size=size, dtype=np.uint8)
   whole = blocks.encode_block(data)
   payload = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.core import transition, types
-from bt_acme.replay import blocks, decoder, fields, sequence_builder
+from bt_acme.replay import blocks, decoder, fields, sinks
 
 PERIOD, LENGTH = 4, 12  # P and T: three blocks per sequence.
 
@@ -32,10 +32,44 @@ def make_shapes(
   )
 
 
-def make_builder(shapes=None, **settings):
-  """Returns a builder, its settings and its shapes."""
+class Written(NamedTuple):
+  """A sink and what it writes.
+
+  Attributes:
+    sink: the sink.
+    config: the settings of the replay.
+    shapes: the shapes of the stored data.
+    blocks: the written blocks.
+    priorities: their priorities.
+  """
+
+  sink: sinks.SequenceSink
+  config: config_lib.ReplayConfig
+  shapes: fields.ReplayShapes
+  blocks: List[blocks.FinishedBlock]
+  priorities: List[float]
+
+  def sequences(self):
+    """Returns the blocks of each written sequence."""
+    return [block.sequence for block in self.blocks if block.sequence]
+
+
+def one(block):
+  """Returns 1, the priority of every sequence."""
+  del block
+  return 1.0
+
+
+def make_sink(shapes=None, priority_of=one, **settings) -> Written:
   config, shapes = make_config(**settings), shapes or make_shapes()
-  return sequence_builder.SequenceBuilder(config, shapes), config, shapes
+  written, priorities = [], []
+
+  def write(block, priority):
+    written.append(block)
+    priorities.append(priority)
+
+  sink = sinks.SequenceSink(config, shapes, write, priority_of)
+  return Written(sink, config, shapes, written, priorities)
 
 
 class Episode(NamedTuple):
@@ -86,10 +120,11 @@ def make_episode(
   return Episode(steps, (final, prev_action, prev_reward))
 
 
-def play(episode: Episode, target) -> list:
-  """Passes an episode to a builder or a sink; returns all results."""
-  results = [target.add(step) for step in episode.steps]
-  return [*results, target.end_episode(*episode.final)]
+def play(episode: Episode, sink: sinks.SequenceSink) -> None:
+  """Passes an episode to a sink."""
+  for step in episode.steps:
+    sink.add(step)
+  sink.end_episode(*episode.final)
 
 
 def starts(episode: Episode, period: int = PERIOD) -> List[int]:
@@ -107,80 +142,48 @@ def assert_is_sequence(
   shapes: fields.ReplayShapes,
 ) -> None:
   """Compares one column of a batch with T steps of an episode."""
-  num_stacked, (height, width, channels) = shapes.num_stacked, shapes.frame
-  assert batch.frames.shape[0] == num_stacked + LENGTH
-  assert batch.frames.shape[2:] == (height, width, channels)
-  assert batch.prev_action.shape[0] == LENGTH + 1
-  assert batch.action.shape[0] == LENGTH
   steps = episode.steps[start : start + LENGTH]
-  for t, step in enumerate(steps):
-    _assert_sees(batch, index, t, step[:3], num_stacked)
-    assert batch.action[t, index] == step.action
-    assert batch.choice[t, index] == step.choice
-    assert batch.source[t, index] == step.source
-    assert batch.probability[t, index] == np.float32(step.probability)
-    assert batch.reward[t, index] == np.float32(step.reward)
-    assert batch.discount[t, index] == step.discount
-    assert batch.valid[t, index] == 1
-    if shapes.has_proposals:
-      assert batch.proposal[t, index] == step.proposal
-  num_steps = len(steps)
-  end = start + num_steps
+  num_steps, end = len(steps), start + len(steps)
   ends = end == len(episode.steps)
-  seen = episode.final if ends else episode.steps[end][:3]
-  _assert_sees(batch, index, num_steps, seen, num_stacked)
-  assert not batch.frames[num_steps + num_stacked :, index].any()
-  for name in ('prev_action', 'prev_reward'):
-    assert not getattr(batch, name)[num_steps + 1 :, index].any()
-  for name in ('action', 'choice', 'source', 'probability', 'reward'):
-    assert not getattr(batch, name)[num_steps:, index].any()
-  for name in ('discount', 'valid'):
-    assert not getattr(batch, name)[num_steps:, index].any()
-  if shapes.has_proposals:
-    assert not batch.proposal[num_steps:, index].any()
-  state = steps[0].recurrent_state
-  np.testing.assert_array_equal(
-    batch.recurrent_state.hidden[index], state.hidden
-  )
-  np.testing.assert_array_equal(batch.recurrent_state.cell[index], state.cell)
+  last = episode.final if ends else episode.steps[end][:3]
+  seen = [*(step[:3] for step in steps), last]
+  columns = {
+    'valid': [1] * num_steps,
+    'prev_action': [prev_action for _, prev_action, _ in seen],
+    'prev_reward': [prev_reward for *_, prev_reward in seen],
+  }
+  stored = {field.name for field in fields.stored(shapes)}
+  for name in stored - {*columns, 'frames'}:
+    columns[name] = [getattr(step, name) for step in steps]
+  for name, values in columns.items():
+    found = getattr(batch, name)[:, index]
+    expected = np.zeros(LENGTH + name.startswith('prev'), found.dtype)
+    expected[: len(values)] = values
+    np.testing.assert_array_equal(found, expected, err_msg=name)
+  num_stacked, frames = shapes.num_stacked, batch.frames[:, index]
+  assert frames.shape == (num_stacked + LENGTH, *shapes.frame)
+  for t, (observation, *_) in enumerate(seen):
+    stack = np.concatenate(frames[t : t + num_stacked], axis=-1)
+    np.testing.assert_array_equal(stack, observation)
+  assert not frames[num_steps + num_stacked :].any()
+  for state, expected in zip(
+    batch.recurrent_state, steps[0].recurrent_state, strict=True
+  ):
+    np.testing.assert_array_equal(state[index], expected)
 
 
-def _assert_sees(batch, index, t, seen, num_stacked) -> None:
-  observation, prev_action, prev_reward = seen
-  stack = np.concatenate(batch.frames[t : t + num_stacked, index], axis=-1)
-  np.testing.assert_array_equal(stack, observation)
-  assert batch.prev_action[t, index] == prev_action
-  assert batch.prev_reward[t, index] == np.float32(prev_reward)
-
-
-def _decode_all(
-  episode: Episode,
-  builder: sequence_builder.SequenceBuilder,
-  config: config_lib.ReplayConfig,
-  shapes: fields.ReplayShapes,
-) -> types.SequenceBatch:
-  """Plays an episode and decodes its sequences into a batch of garbage."""
-  sequence_decoder = decoder.SequenceDecoder(config, shapes)
-  window = decoder.BlockWindow(config)
-  finished = [block for block in play(episode, builder) if block is not None]
-  sequences = [window.add(block) for block in finished]
-  sequences = [sequence for sequence in sequences if sequence is not None]
+def assert_is_built(episode: Episode, written: Written) -> types.SequenceBatch:
+  """Plays an episode and compares all of its sequences; returns them."""
+  _, config, shapes, *_ = written
+  written.blocks.clear()
+  play(episode, written.sink)
+  sequences = [x.sequence_data() for x in written.blocks if x.sequence]
   batch = blocks.empty_batch(config, shapes, len(sequences))
   for array in jax.tree.leaves(batch):
     array.fill(77)
+  sequence_decoder = decoder.SequenceDecoder(config, shapes)
   for index, sequence in enumerate(sequences):
     sequence_decoder.decode_into(*sequence, batch=batch, index=index)
-  return batch
-
-
-def assert_is_built(
-  episode: Episode,
-  builder: sequence_builder.SequenceBuilder,
-  config: config_lib.ReplayConfig,
-  shapes: fields.ReplayShapes,
-) -> types.SequenceBatch:
-  """Plays an episode and compares all of its sequences; returns them."""
-  batch = _decode_all(episode, builder, config, shapes)
   first_steps = starts(episode, config.sequence_period)
   assert batch.action.shape == (LENGTH, len(first_steps))
   for index, start in enumerate(first_steps):

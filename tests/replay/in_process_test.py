@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bt_acme.replay import in_process as in_process_replay
-from bt_acme.replay import sequence_builder, sinks
+from bt_acme.replay import sinks
 from tests.replay import episodes
 
 P, T = episodes.PERIOD, episodes.LENGTH
@@ -16,19 +16,21 @@ P, T = episodes.PERIOD, episodes.LENGTH
 
 def make_replay(num_items, *, priorities=None, seed=0, **changes):
   """Returns a replay of short episodes; item i has the recurrent state i."""
-  builder, config, shapes = episodes.make_builder(**changes)
-  replay = in_process_replay.InProcessReplay(config, shapes, seed=seed)
-  writer = replay.writer()
+  written = episodes.make_sink(**changes)
+  replay = in_process_replay.InProcessReplay(
+    written.config, written.shapes, seed=seed
+  )
   rng = np.random.default_rng(0)
   for i in range(num_items):
-    episode = episodes.make_episode(rng, 2, shapes)
+    episode = episodes.make_episode(rng, 2, written.shapes)
     first = episode.steps[0]
     state = jax.tree.map(
       lambda x, i=i: np.full_like(x, i), first.recurrent_state
     )
     episode.steps[0] = first._replace(recurrent_state=state)
-    block = episodes.play(episode, builder)[-1]
-    writer.write(block, 1.0 if priorities is None else priorities[i])
+    episodes.play(episode, written.sink)
+    block = written.blocks[-1]
+    replay.write(block, 1.0 if priorities is None else priorities[i])
   return replay
 
 
@@ -37,21 +39,14 @@ def numbers(sample):
 
 
 def test_overlapping_sequences_share_blocks():
-  builder, config, shapes = episodes.make_builder()
-  inserted = []
-
-  class Recorder(in_process_replay.InProcessReplay):
-    def insert(self, payloads, recurrent_state, priority):
-      inserted.append(payloads)
-
-  writer = Recorder(config, shapes, seed=0).writer()
-  episode = episodes.make_episode(np.random.default_rng(0), T + P, shapes)
-  for block in episodes.play(episode, builder):
-    if block is not None:
-      writer.write(block, 1.0)
-  assert [len(payloads) for payloads in inserted] == [3, 3]
-  assert inserted[0][1] is inserted[1][0]
-  assert inserted[0][2] is inserted[1][1]
+  written = episodes.make_sink()
+  episode = episodes.make_episode(
+    np.random.default_rng(0), T + P, written.shapes
+  )
+  episodes.play(episode, written.sink)
+  one, other = (x.sequence_data()[0] for x in written.blocks if x.sequence)
+  assert len(one) == len(other) == 3
+  assert one[1] is other[0] and one[2] is other[1]
 
 
 def test_sampling_follows_priorities():
@@ -112,24 +107,17 @@ def test_samples_per_insert_limits_sampling():
       replay.sample(4)
 
 
-def test_empty_replay():
-  with pytest.raises(ValueError, match='empty'):
-    make_replay(0).sample(1)
-
-
 @pytest.mark.parametrize('capacity', [1000, 7])
 def test_a_saved_replay_is_restored(capacity):
-  """Restores a sink, its writer and the replay in the middle of an episode."""
+  """Restores a sink and the replay in the middle of an episode."""
   config = episodes.make_config(max_replay_size=capacity)
   shapes, rng = episodes.make_shapes(), np.random.default_rng(0)
 
   def make(seed):
     replay = in_process_replay.InProcessReplay(config, shapes, seed=seed)
-    writer = replay.writer()
-    sink = sinks.SequenceSink(
-      sequence_builder.SequenceBuilder(config, shapes), writer.write
+    return replay, sinks.SequenceSink(
+      config, shapes, replay.write, episodes.one
     )
-    return replay, writer, sink
 
   one, other = make(0), make(1)
   for num_steps in (9, 2 * T, P):
@@ -144,7 +132,7 @@ def test_a_saved_replay_is_restored(capacity):
   for part, state in zip(other, states, strict=True):
     part.restore(state)
   samples = []
-  for replay, _, sink in (one, other):
+  for replay, sink in (one, other):
     for step in episode.steps[stop:]:
       sink.add(step)
     sink.end_episode(*episode.final)

@@ -1,14 +1,13 @@
 """Compares the priorities of new sequences with a reference implementation."""
 
-import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 
 from bt_acme import config as config_lib
-from bt_acme.core import targets, types
-from bt_acme.replay import initial_priority, sequence_builder
+from bt_acme.core import types
+from bt_acme.replay import initial_priority, sinks
 from tests.reference import priorities as reference
 from tests.replay import episodes
 
@@ -46,14 +45,18 @@ def make_episode(rng, num_steps, *, truncated=False, scale=1.0):
 
 def completed(episode, config):
   """Returns the blocks of an episode that complete a sequence."""
-  builder = sequence_builder.SequenceBuilder(
-    config.replay, episodes.make_shapes()
+  blocks = []
+  sink = sinks.SequenceSink(
+    config.replay,
+    episodes.make_shapes(),
+    lambda block, priority: blocks.append(block),
+    episodes.one,
   )
-  played = episodes.play(episode, builder)
-  return [block for block in played if block is not None and block.sequence]
+  episodes.play(episode, sink)
+  return [block for block in blocks if block.sequence]
 
 
-def expected_of(episode, config, num_actions=A):
+def expected_of(episode, config):
   result, length = [], len(episode.steps)
   for start in episodes.starts(episode):
     if start and length - start <= config.replay.burn_in_length:
@@ -65,19 +68,19 @@ def expected_of(episode, config, num_actions=A):
         following[0].q_values if following else None,
         learner=config.learner,
         replay=config.replay,
-        num_actions=num_actions,
+        num_actions=A,
       )
     )
   return result
 
 
-def actual_of(episode, config, num_actions=A):
+def actual_of(episode, config):
   return [
     initial_priority.from_q_values(
       block,
       learner=config.learner,
       replay=config.replay,
-      num_actions=num_actions,
+      num_actions=A,
     )
     for block in completed(episode, config)
   ]
@@ -152,26 +155,6 @@ def test_values_that_are_not_finite_are_rejected(field, value):
     actual_of(episode, config)
 
 
-def test_without_extra_actions_there_are_no_duplicates():
-  config = make_config()
-  episode = make_episode(np.random.default_rng(5), T + P)
-  steps = [step._replace(choice=step.action) for step in episode.steps]
-  episode = episode._replace(steps=steps)
-  assert_as_expected(episode, config)
-
-
-def test_every_loss_is_compared():
-  losses = [learner.get('loss', 'q_lambda') for learner in SETTINGS]
-  assert set(losses) == set(targets.TARGETS)
-
-
-def make(setting, largest):
-  config = dataclasses.replace(
-    make_config(), replay=episodes.make_config(initial_priority=setting)
-  )
-  return initial_priority.make(config, num_actions=A, largest_priority=largest)
-
-
 @pytest.mark.parametrize(
   'setting, largest, expected',
   [
@@ -184,21 +167,20 @@ def make(setting, largest):
   ],
 )
 def test_the_configured_priority_is_used(setting, largest, expected):
-  episode = make_episode(np.random.default_rng(7), 1, truncated=True)
-  (block,) = completed(episode, make_config())
-  ask = make(setting, None if largest is None else lambda: largest)
-  assert ask(block) == expected
-
-
-def test_the_actors_own_priority_is_the_default():
-  assert config_lib.ReplayConfig().initial_priority == 'actor'
-  episode = make_episode(np.random.default_rng(8), T)
-  (block,) = completed(episode, make_config())
-
-  def largest():
-    raise AssertionError
-
-  assert make('actor', largest)(block) == actual_of(episode, make_config())[0]
+  config = make_config(initial_priority=setting)
+  rng = np.random.default_rng(7)
+  priority_of = initial_priority.make(
+    config,
+    num_actions=A,
+    largest_priority=None if largest is None else lambda: largest,
+  )
+  episode = make_episode(rng, 1, truncated=True)
+  (block,) = completed(episode, config)
+  assert priority_of(block) == expected
+  if setting == 'actor':
+    episode = make_episode(rng, T)
+    (block,) = completed(episode, config)
+    assert priority_of(block) == actual_of(episode, config)[0]
 
 
 def test_the_largest_priority_is_smoothed_only_downward():
@@ -216,19 +198,13 @@ def test_the_largest_priority_is_smoothed_only_downward():
   np.testing.assert_allclose(largest(), 0.3, rtol=1e-5)
 
 
-def test_the_largest_priority_is_restored():
-  # A checkpoint contains the value itself.
-  largest = initial_priority.LargestPriority()
-  largest.restore(32.67)
-  assert largest() == 32.67
-  largest.update(np.array([2.67]))
-  np.testing.assert_allclose(largest(), 32.37)
-  for priorities in ([], [2.0], [50.0, 3.0]):
-    one, other = (initial_priority.LargestPriority() for _ in range(2))
-    for priority in priorities:
-      one.update(np.array([priority]))
-    other.restore(one.state())
-    assert one() == other()
-    for largest in (one, other):
-      largest.update(np.array([0.5]))
-    assert one() == other()
+@pytest.mark.parametrize('priorities', [[], [2.0], [50.0, 3.0]])
+def test_the_largest_priority_is_restored(priorities):
+  one, other = (initial_priority.LargestPriority() for _ in range(2))
+  for priority in priorities:
+    one.update(np.array([priority]))
+  other.restore(one.state())
+  assert one() == other()
+  for largest in (one, other):
+    largest.update(np.array([0.5]))
+  assert one() == other()

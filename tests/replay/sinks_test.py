@@ -1,129 +1,115 @@
-"""Tests that steps pass through the adder and the sink into the replay."""
+"""Tests which steps a sink writes, with which priorities, or rejects."""
 
-import dm_env
 import numpy as np
 import pytest
 
 from bt_acme.core import types
-from bt_acme.replay import sinks
 from tests.replay import episodes
 
 P, T = episodes.PERIOD, episodes.LENGTH
 
 
-def test_one_marked_step_from_adder_to_batch(make_replay):
-  replay = make_replay(episodes.make_shapes(num_stacked=2))
-  sequence_adder = sinks.SequenceAdder(replay.sink())
-
-  def observation(t):  # Frames t - 1 and t.
-    return np.stack(
-      [np.full((5, 6), 100 + max(t - 1, 0)), np.full((5, 6), 100 + t)], axis=-1
-    ).astype(np.uint8)
-
-  num_steps, marked = T, 5
-  sequence_adder.add_first(dm_env.restart(observation(0)))
-  for t in range(num_steps):
-    last = t == num_steps - 1
-    make_step = dm_env.termination if last else dm_env.transition
-    next_timestep = make_step(reward=1000.0 + t, observation=observation(t + 1))
-    sequence_adder.add(
-      np.int32(10 + t),
-      next_timestep,
-      {
-        'prev_action': 9 + t if t else types.NO_ACTION,
-        'prev_reward': 499.5 + t if t else 0.0,
-        'recurrent_state': types.LSTMState(
-          np.full(3, t, np.float32), np.full(3, -t, np.float32)
-        ),
-        'choice': np.int32(18 if t == marked else 10 + t),
-        'source': types.FLIGHT if t == marked else types.OWN,
-        'probability': 0.5 if t == marked else 0.25,
-        'reward': 500.5 + t,  # Intrinsic: the task's reward is not stored.
-        'q_values': np.zeros(19, np.float32),
-      },
-    )
-  sample = next(replay.sampler(batch_size=2))
-  batch = sample.batch
-  assert sample.keys.shape == sample.probabilities.shape == (2,)
-  assert sample.keys.dtype == np.uint64 and sample.table_size == 1
-  assert batch.frames.shape == (2 + T, 2, 5, 6, 1)
-  for b in range(2):
-    stack = batch.frames[marked : marked + 2, b, 0, 0, 0]
-    np.testing.assert_array_equal(stack, [104, 105])
-    assert batch.prev_action[marked, b] == 14
-    assert batch.prev_reward[marked, b] == 504.5
-    assert batch.action[marked, b] == 15
-    assert batch.choice[marked, b] == 18
-    assert np.flatnonzero(batch.source[:, b]).tolist() == [marked]
-    assert np.flatnonzero(batch.probability[:, b] == 0.5).tolist() == [marked]
-    assert batch.reward[marked, b] == 505.5
-    np.testing.assert_array_equal(batch.reward[:, b], 500.5 + np.arange(T))
-    np.testing.assert_array_equal(batch.discount[:, b], [1] * (T - 1) + [0])
-    np.testing.assert_array_equal(batch.valid[:, b], 1)
-    assert batch.prev_action[0, b] == types.NO_ACTION
-    assert batch.prev_reward[0, b] == 0
-    assert batch.prev_action[T, b] == 10 + T - 1
-    assert batch.prev_reward[T, b] == 500.5 + T - 1
-    np.testing.assert_array_equal(batch.frames[-2:, b, 0, 0, 0], [111, 112])
-    np.testing.assert_array_equal(batch.recurrent_state.hidden[b], 0)
+def test_reset_discards_an_unfinished_episode():
+  written = episodes.make_sink()
+  rng = np.random.default_rng(2)
+  for step in episodes.make_episode(rng, 2 * T + 2, written.shapes).steps:
+    written.sink.add(step)
+  written.sink.reset()
+  episode = episodes.make_episode(rng, 2, written.shapes)
+  written.sink.end_episode(*episode.final)  # Without a step.
+  assert not written.blocks[2 * T // P :]
+  episodes.assert_is_built(episode, written)
 
 
-def test_reset_discards_unwritten_steps(make_replay):
-  replay = make_replay()
-  sequence_adder = sinks.SequenceAdder(replay.sink())
+@pytest.mark.parametrize(
+  'num_steps, burn_in, period, lengths, num_blocks',
+  [
+    (3, 4, 8, [3], 1),  # The episode starts here, so all steps are trained.
+    (8, 4, 8, [8], 1),
+    (12, 4, 8, [8], 1),  # Four additional steps, all in the burn-in.
+    (13, 4, 8, [8, 5], 2),
+    (16, 4, 8, [8, 8], 2),
+    (7, 6, 4, [7], 2),
+    (10, 6, 4, [8], 2),  # The six steps from the fifth on are the burn-in.
+    (11, 6, 4, [8, 7], 3),
+    (14, 6, 4, [8, 8], 3),
+    (15, 6, 4, [8, 8, 7], 4),
+    # A trace of a period always trains the end.
+    (9, 4, 4, [8, 5], 3),
+  ],
+)
+def test_a_sequence_without_trained_steps_is_omitted(
+  num_steps, burn_in, period, lengths, num_blocks
+):
+  written = episodes.make_sink(
+    burn_in_length=burn_in, trace_length=8 - burn_in, sequence_period=period
+  )
   rng = np.random.default_rng(0)
-  unfinished = episodes.make_episode(rng, 2 * P, replay.shapes)
-  whole = episodes.make_episode(rng, 2, replay.shapes)
-  for episode, num_steps in ((unfinished, 2 * P - 1), (whole, 2)):
-    sequence_adder.add_first(dm_env.restart(episode.steps[0].observation))
-    observations = [step.observation for step in episode.steps]
-    observations.append(episode.final[0])
-    for t, step in enumerate(episode.steps[:num_steps]):
-      last = t == len(episode.steps) - 1
-      make_step = dm_env.termination if last else dm_env.transition
-      next_timestep = make_step(
-        reward=step.reward, observation=observations[t + 1]
-      )
-      extras = step._asdict()
-      del extras['reward']  # The agent maximizes the task's reward.
-      sequence_adder.add(step.action, next_timestep, extras)
-    sequence_adder.reset()
-  replay.writers[0].flush()
-  assert replay.info().current_size == 1
-  sample = next(replay.sampler(batch_size=1))
-  episodes.assert_is_sequence(sample.batch, 0, whole, 0, replay.shapes)
-  with pytest.raises(ValueError, match='add_first'):
-    sequence_adder.add(0, dm_env.restart(None), {})
+  episode = episodes.make_episode(rng, num_steps, written.shapes)
+  for _ in range(2):  # The next episode is complete.
+    episodes.play(episode, written.sink)
+    assert lengths == [
+      sum(len(block.steps['action']) for block in sequence)
+      for sequence in written.sequences()
+    ]
+    assert len(written.blocks) == num_blocks
+    written.blocks.clear()
 
 
-def test_initial_priority_is_given_the_steps_of_the_sequence():
-  builder, _, shapes = episodes.make_builder()
-  asked, written = [], []
+def test_a_missing_proposal_is_rejected():
+  sink, _, shapes, *_ = episodes.make_sink(
+    episodes.make_shapes(has_proposals=True)
+  )
+  step = episodes.make_episode(np.random.default_rng(0), 2, shapes).steps[0]
+  sink.add(step)
+  sink.reset()
+  with pytest.raises(ValueError, match='proposal is missing: with kickstart'):
+    sink.add(step._replace(proposal=types.NO_ACTION))
 
-  def initial_priority(block):
+
+def test_observations_that_are_not_stacks_are_rejected():
+  sink, _, shapes, *_ = episodes.make_sink()
+  rng = np.random.default_rng(0)
+  episode = episodes.make_episode(rng, P + 1, shapes)
+  unrelated = rng.integers(256, size=(5, 6, 4), dtype=np.uint8)
+  for step in episode.steps[:-1]:
+    sink.add(step)
+  with pytest.raises(ValueError, match='num_stacked=4'):
+    sink.add(episode.steps[-1]._replace(observation=unrelated))
+
+
+@pytest.mark.parametrize(
+  'observation', (np.zeros((5, 6, 3), np.uint8), np.zeros((5, 6, 4)))
+)
+def test_observation_of_another_shape_or_dtype_is_rejected(observation):
+  sink, _, shapes, *_ = episodes.make_sink()
+  step = episodes.make_episode(np.random.default_rng(0), 1, shapes).steps[0]
+  with pytest.raises(ValueError, match=r'uint8 \(5, 6, 4\)'):
+    sink.add(step._replace(observation=observation))
+
+
+def test_priorities_are_those_of_the_sequences():
+  asked = []
+
+  def priority_of(block):
     asked.append(block)
     return float(len(asked))
 
-  sink = sinks.SequenceSink(
-    builder,
-    lambda *block_and_priority: written.append(block_and_priority),
-    initial_priority=initial_priority,
-  )
+  written = episodes.make_sink(priority_of=priority_of)
   rng = np.random.default_rng(0)
   wanted = []
   for num_steps in (2, T + P + 1):
-    episode = episodes.make_episode(rng, num_steps, shapes)
-    episodes.play(episode, sink)
+    episode = episodes.make_episode(rng, num_steps, written.shapes)
+    episodes.play(episode, written.sink)
     wanted += [
       [step.reward for step in episode.steps[start : start + T]]
       for start in episodes.starts(episode)
     ]
   assert len(wanted) == 4
   assert wanted == [
-    [reward for part in block.sequence for reward in part['reward']]
+    [reward for part in block.sequence for reward in part.steps['reward']]
     for block in asked
   ]
   # Blocks that do not complete a sequence are written too.
-  complete = [len(block.sequence) for block, _ in written]
-  assert complete == [1, 0, 0, 3, 3, 3]
-  assert [p for block, p in written if block.sequence] == [1, 2, 3, 4]
+  assert [len(block.sequence) for block in written.blocks] == [1, 0, 0, 3, 3, 3]
+  assert written.priorities == [1, 0, 0, 2, 3, 4]

@@ -93,13 +93,13 @@ class BTActor(acme.Actor):
     visible = behavior_lib.read_only((*inputs[:3], is_last))
     host_inputs = tuple(host.inputs(*visible) for host in self._hosts)
     select = self._select_discrete if self._is_discrete else self._select_vector
-    step, self._action, self._label = select(inputs, host_inputs)
+    extras, self._action, self._label = select(inputs, host_inputs)
     self._actor_steps += 1
-    for host, features in zip(self._hosts, step.features, strict=True):
+    for host, features in zip(self._hosts, extras['features'], strict=True):
       host.update(features)
     self._episode.count(
-      source=int(step.resolution.source[0]),
-      flight_length=int(step.flight_length[0]),
+      source=int(extras['source'][0]),
+      flight_length=int(extras['flight_length'][0]),
     )
     return self._action
 
@@ -118,59 +118,49 @@ class BTActor(acme.Actor):
 
   def _advance(
     self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
-  ) -> outer_core.CoreStep:
-    """Advances the core by one step."""
+  ) -> Tuple[np.ndarray, Dict[str, Any]]:
+    """Advances the core by one step; returns its action and its extras."""
     all_inputs = bt_actor.BTInput(cast(Any, inputs), host_inputs)
-    step, self._state = self._step(self._params, all_inputs, self._state)
-    return jax.tree.map(np.asarray, step)
+    *step, self._state = self._step(self._params, all_inputs, self._state)
+    action, extras = jax.tree.map(np.asarray, step)
+    return action, extras
 
   def _select_discrete(
     self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
-  ) -> Tuple[outer_core.CoreStep, np.ndarray, np.ndarray]:
-    """Returns the core's step, the action, and the choice to observe."""
+  ) -> Tuple[Dict[str, Any], np.ndarray, np.ndarray]:
+    """Returns the core's extras, the action, and the choice to observe."""
     self._check(inputs.choice[0])
-    step = self._advance(inputs, host_inputs)
+    action, extras = self._advance(inputs, host_inputs)
     behavior_lib.check_proposals(
       self._behaviors,
-      step.proposals,
+      extras['proposals'],
       num_actions=self._spec.num_values,
       actor_step=self._actor_steps,
     )
-    action = np.asarray(step.resolution.action)[0]
-    label = np.asarray(step.resolution.choice)[0]
-    return (
-      step,
-      action.astype(self._spec.dtype),
-      label.astype(inputs.choice.dtype),
-    )
+    label = extras['choice'][0].astype(inputs.choice.dtype)
+    return extras, action[0].astype(self._spec.dtype), label
 
   def _select_vector(
     self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
-  ) -> Tuple[outer_core.CoreStep, np.ndarray, np.ndarray]:
-    """Returns the core's step, the vector, and the vector to observe."""
+  ) -> Tuple[Dict[str, Any], np.ndarray, np.ndarray]:
+    """Returns the core's extras, the vector, and the vector to observe."""
     nothing = np.zeros([1], np.int32)
     # The core only decides who acts; the vectors bypass it.
-    step = self._advance(
+    _, extras = self._advance(
       outer_core.CoreInput((), nothing, inputs.is_first, nothing),
       (nothing,) * len(host_inputs),
     )
     vector = inputs.choice[0]
-    if step.resolution.source[0] == types.FLIGHT:
-      vector = host_inputs[int(step.behavior[0])][0]
-    return step, vector, vector
+    if extras['source'][0] == types.FLIGHT:
+      vector = host_inputs[int(extras['flight_behavior'][0])][0]
+    return extras, vector, vector
 
   def _check(self, choice: np.ndarray) -> None:
-    if choice.shape != () or choice.dtype.kind not in 'iu':
-      raise TypeError(
-        f'The agent selected an action of dtype {choice.dtype} and shape '
-        f'{choice.shape}, but this environment needs a single integer. Pass a '
-        'policy that returns an integer below '
-        f'{self._num_choices} for an observation without a batch dimension.'
-      )
-    if not 0 <= choice < self._num_choices:
+    is_integer = choice.shape == () and choice.dtype.kind in 'iu'
+    if not is_integer or not 0 <= choice < self._num_choices:
       raise ValueError(
-        f'The agent selected {choice}, but there are only {self._num_choices} '
-        f'choices ({self._spec.num_values} actions, the rest behaviors). '
-        'Create its networks with make_networks of the builder, which sets the '
-        'number of outputs.'
+        f'The agent selected {choice!r} instead of a single integer below '
+        f'{self._num_choices} ({self._spec.num_values} actions, the rest '
+        'behaviors), for an observation without a batch dimension. Create its '
+        'networks with make_networks of the builder.'
       )

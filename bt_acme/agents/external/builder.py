@@ -188,7 +188,7 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
       variable_source: the learner.
     """
     evaluation = isinstance(policy_network, EvaluationPolicy)
-    if isinstance(policy_network, EvaluationPolicy):
+    if evaluation:
       policy_network = policy_network.policy
     actor_key, transfer_key = jax.random.split(random_key)
     actor = self._builder.make_actor(

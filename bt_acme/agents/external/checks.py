@@ -34,11 +34,6 @@ def check_actions(
       f'environment are {action_spec}. Set '
       'TransferConfig(extra_action=False) to use flights only.'
     )
-  if config.extra_action_margin:
-    raise ValueError(
-      f'extra_action_margin={config.extra_action_margin} needs Q-values, which '
-      'only agents.R2D2Builder provides. Remove it for an agent of dm-acme.'
-    )
 
 
 def check_behaviors(
@@ -58,19 +53,12 @@ def check_behaviors(
 
 def _check_images(behavior: exported.Exported, shown: Any) -> None:
   """Raises ValueError if observations are not uint8 images."""
-  if not isinstance(shown, specs.Array):
-    shapes = jax.tree.map(lambda spec: tuple(spec.shape), shown)
+  if getattr(shown, 'dtype', None) != np.uint8:
     raise ValueError(
-      f'behavior={behavior.folder!r} expects a single image of shape '
+      f'behavior={behavior.folder!r} expects a single uint8 image of shape '
       f'{behavior.agent.spec.observation_shape}, but the observations of this '
-      f'environment are {shapes}. Wrap the environment to return only the '
-      'image.'
-    )
-  if shown.dtype != np.uint8:
-    raise ValueError(
-      f'behavior={behavior.folder!r} expects uint8 images, but the '
-      f'observations of this environment are {shown.dtype}. Do not scale '
-      'images in the environment; use agents.scale_images for the network.'
+      f'environment are {shown}. Wrap the environment to return only the '
+      'image, and use agents.scale_images for the network.'
     )
 
 

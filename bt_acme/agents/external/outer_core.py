@@ -5,7 +5,7 @@ decides who acts. The agent's choice is an input of the core, because an
 external agent has its own actor.
 """
 
-from typing import Any, Callable, NamedTuple, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 import jax
 import numpy as np
@@ -64,23 +64,12 @@ class CoreInput(NamedTuple):
   choice: np.ndarray
 
 
-class CoreStep(NamedTuple):
-  """The core's result for one environment's step; all shapes are [1, ...]."""
-
-  resolution: bt_actor.Resolution
-  behavior: Any  # int32, the behavior of the flight
-  flight_length: Any  # int32, 0 unless a flight starts
-  proposals: Any  # int32 [1, K]
-  features: Tuple[Any, ...]
-
-
-def _agent_core() -> types.ActorCore:
-  """Returns the core of an agent whose choice is part of its input."""
-  return types.ActorCore(
-    init=lambda key: (),
-    select_action=lambda params, inputs, state: (inputs.choice, state),
-    get_extras=lambda state: {},
-  )
+# The core of an agent whose choice is part of its input.
+_AGENT_CORE = types.ActorCore(
+  init=lambda key: (),
+  select_action=lambda params, inputs, state: (inputs.choice, state),
+  get_extras=lambda state: {},
+)
 
 
 def make_core(
@@ -108,7 +97,7 @@ def make_core(
       for behavior in transfer.behaviors
     ]
   core = bt_actor.wrap(
-    _agent_core(),
+    _AGENT_CORE,
     cores,
     transfer.config,
     num_actions=num_actions,
@@ -120,30 +109,25 @@ def make_core(
   return core
 
 
-def jit_step(core: types.ActorCore) -> Callable[..., Tuple[CoreStep, Any]]:
+def jit_step(
+  core: types.ActorCore,
+) -> Callable[..., Tuple[jax.Array, Dict[str, Any], Any]]:
   """Compiles one step of a core, with a leading dimension of 1.
 
   Args:
     core: the result of `make_core`.
 
   Returns:
-    A function from parameters, inputs and a state to a `CoreStep` and the next
-    state.
+    A function from parameters, inputs and a state to the action, the core's
+    extras and the next state.
   """
 
   def step(
     params: bt_actor.BTParams, inputs: Any, state: Any
-  ) -> Tuple[CoreStep, Any]:
-    _, state = jax.vmap(core.select_action, in_axes=(None, 0, 0))(
+  ) -> Tuple[jax.Array, Dict[str, Any], Any]:
+    action, state = jax.vmap(core.select_action, in_axes=(None, 0, 0))(
       params, inputs, state
     )
-    extras = jax.vmap(core.get_extras)(state)
-    return CoreStep(
-      state.resolution,
-      state.flight_step.behavior,
-      extras['flight_length'],
-      extras['proposals'],
-      extras['features'],
-    ), state
+    return action, jax.vmap(core.get_extras)(state), state
 
   return jax.jit(step)

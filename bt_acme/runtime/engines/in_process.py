@@ -134,7 +134,7 @@ class InProcess:
       run,
       self._agent,
       0,
-      lambda replay, *settings, on_wait: replay.writer(),
+      lambda replay, *settings, on_wait: replay,
       self._with(**clients),
     )
     start(self._actor)
