@@ -94,7 +94,7 @@ def _coordinator(agent: assembly.Agent) -> Dict[str, float]:
 def _recorded(agent: assembly.Agent) -> List[Any]:
   """Returns the blocks of a recording, with priorities."""
   collected: List[Any] = []
-  sink = sinks.make_sink(
+  sink = sinks.SequenceSink(
     agent.config,
     agent.replay_shapes,
     lambda *block: collected.append(block),

@@ -116,11 +116,10 @@ class Pipeline:
     The keys are the indices of the groups' first environments. The result is
     empty for an agent without an intrinsic reward.
     """
-    by_group = {g.first_environment: g.actor.statistics() for g in self.groups}
     return {
-      first: statistics
-      for first, statistics in by_group.items()
-      if statistics is not None
+      group.first_environment: group.actor.statistics()
+      for group in self.groups
+      if group.actor.intrinsic is not None
     }
 
   def share_scores(

@@ -238,7 +238,7 @@ def jit_functions(
   step = networks.at_precision(core.step, core.matmul_precision)
   return (
     jax.jit(core.start, donate_argnums=3),
-    jax.jit(step, donate_argnums=4),
+    jax.jit(step, donate_argnums=2),
   )
 
 

@@ -5,7 +5,7 @@ in the groups with pending requests, and can also compute their intrinsic
 rewards.
 """
 
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -50,13 +50,13 @@ class GroupedCore:
     Returns:
       The acting state and the reward states, [M, ...].
     """
-    states: List[Any] = [
+    states = tuple(
       ()
       if spec is None
       else batched_core.repeat(device_reward.init(*spec), np.size(epsilons))
       for spec in self._specs
-    ]
-    return self.batched.init(epsilons, seed, 0), tuple(states)
+    )
+    return self.batched.init(epsilons, seed, 0), states
 
   def shapes(
     self, num: int
@@ -170,5 +170,5 @@ def jit_functions(
   step = networks.at_precision(core.step, core.batched.matmul_precision)
   return (
     jax.jit(core.start, donate_argnums=4),
-    jax.jit(step, donate_argnums=(4, 5)),
+    jax.jit(step, donate_argnums=(3, 4)),
   )

@@ -17,18 +17,6 @@ from bt_acme.environments import vector
 from bt_acme.replay import sinks
 
 
-def _vector_step(timestep: dm_env.TimeStep) -> vector.VectorStep:
-  """Converts a time step into the step of a vector of one environment."""
-  first = timestep.first()
-  return vector.VectorStep(
-    observation=np.asarray(timestep.observation)[None],
-    reward=np.array([0.0 if first else timestep.reward], np.float32),
-    discount=np.array([1.0 if first else timestep.discount], np.float32),
-    is_first=np.array([first]),
-    is_last=np.array([timestep.last()]),
-  )
-
-
 class SequenceAdder:
   """A `SequenceSink` with the interface of `acme.adders.Adder`."""
 
@@ -81,9 +69,10 @@ class _AdderSink:
     self._pending = collections.deque()
     self._extras: Dict[str, Any] = {}
 
-  def reset(self) -> None:
-    """Discards the pending steps of an unfinished episode."""
+  def start(self, timestep: dm_env.TimeStep) -> None:
+    """Starts an episode and discards the pending steps of the last one."""
     self._pending.clear()
+    self._adder.add_first(timestep)
 
   def expect(self, action: np.ndarray, next_timestep: dm_env.TimeStep) -> None:
     """Stores a step of the environment loop until its transition arrives."""
@@ -125,7 +114,6 @@ class Actor(acme.Actor):
       adder: the result of the builder's `make_adder`; None to record nothing.
         The actor adds the extras of `SequenceAdder` to each step.
     """
-    self._adder = adder
     self._sink = None if adder is None else _AdderSink(adder)
     self._actor = vector_actor.VectorActor(
       agent,
@@ -141,10 +129,9 @@ class Actor(acme.Actor):
 
   def observe_first(self, timestep: dm_env.TimeStep) -> None:
     """Starts an episode and discards an unfinished one."""
-    if self._adder is not None and self._sink is not None:
-      self._sink.reset()
-      self._adder.add_first(timestep)
-    self._step = _vector_step(timestep)
+    if self._sink is not None:
+      self._sink.start(timestep)
+    self._step = vector.batch([timestep])
 
   def select_action(self, observation: np.ndarray) -> np.ndarray:
     """Returns the action for the last observed time step."""
@@ -153,7 +140,7 @@ class Actor(acme.Actor):
 
   def observe(self, action: np.ndarray, next_timestep: dm_env.TimeStep) -> None:
     """Records an action and the resulting time step."""
-    self._step = _vector_step(next_timestep)
+    self._step = vector.batch([next_timestep])
     if self._sink is not None:
       self._sink.expect(action, next_timestep)
     self._actor.observe(self._step)

@@ -104,11 +104,8 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     """
     config, shapes = self.agent.config, self.agent.replay_shapes
     writer = writer_lib.ReverbWriter(replay_client, config.replay, shapes)
-    sink = sinks.make_sink(
-      config,
-      shapes,
-      writer.write,
-      num_actions=self.agent.spec.num_actions,
+    sink = sinks.SequenceSink(
+      config, shapes, writer.write, num_actions=self.agent.spec.num_actions
     )
     return sink, writer
 

@@ -77,7 +77,7 @@ class VectorEnvironment:
 
   def reset(self) -> VectorStep:
     """Starts an episode in every environment."""
-    return _batch([environment.reset() for environment in self.environments])
+    return batch([environment.reset() for environment in self.environments])
 
   def step(self, actions: Any) -> VectorStep:
     """Takes one action, [N], in each environment."""
@@ -86,7 +86,7 @@ class VectorEnvironment:
 
   def send(self, actions: Any) -> None:
     """Starts a step, or takes it if no thread emulates the environments."""
-    self._received = _batch(
+    self._received = batch(
       [
         environment.step(action)
         for environment, action in zip(self.environments, actions, strict=True)
@@ -118,7 +118,8 @@ class VectorEnvironment:
       environment.close()
 
 
-def _batch(steps: Sequence[dm_env.TimeStep]) -> VectorStep:
+def batch(steps: Sequence[dm_env.TimeStep]) -> VectorStep:
+  """Returns the steps of N environments as one."""
   return VectorStep(
     observation=np.stack([step.observation for step in steps]),
     reward=np.array([step.reward or 0.0 for step in steps], np.float32),

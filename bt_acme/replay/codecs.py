@@ -141,20 +141,6 @@ def _to_step(
   )
 
 
-def _scalars_of(step: base.Step) -> Dict[str, np.ndarray]:
-  """Returns the scalars [T + 1] of plain tensors by their names in a batch."""
-  scalars = {
-    'prev_action': step.observation.action,
-    'prev_reward': step.observation.reward,
-    'action': step.action,
-    'reward': step.reward,
-    'discount': step.discount,
-    **step.extras,
-  }
-  del scalars['core_state']
-  return scalars
-
-
 def _write_step(
   step: base.Step,
   batch: types.SequenceBatch,
@@ -168,10 +154,18 @@ def _write_step(
     frame = stacks[0, ..., i * channels : (i + 1) * channels]
     batch.frames[i, index] = frame
   batch.frames[num_stacked - 1 :, index] = stacks[..., -channels:]
-  for name, column in _scalars_of(step).items():
+  scalars = {
+    'prev_action': step.observation.action,
+    'prev_reward': step.observation.reward,
+    'action': step.action,
+    'reward': step.reward,
+    'discount': step.discount,
+    **step.extras,
+  }
+  state = scalars.pop('core_state')
+  for name, column in scalars.items():
     rows = getattr(batch, name)
     rows[:, index] = column[: len(rows)]
-  state = step.extras['core_state']
   batch.recurrent_state.hidden[index] = state.hidden[0]
   batch.recurrent_state.cell[index] = state.cell[0]
 

@@ -55,12 +55,7 @@ def make(
     return lambda block: largest()
 
   def from_actor(block: blocks.FinishedBlock) -> float:
-    priority = from_q_values(
-      block,
-      learner=config.learner,
-      replay=config.replay,
-      num_actions=num_actions,
-    )
+    priority = from_q_values(block, config, num_actions=num_actions)
     return largest() if priority is None else priority
 
   return from_actor
@@ -68,9 +63,8 @@ def make(
 
 def from_q_values(
   block: blocks.FinishedBlock,
+  config: config_lib.R2D2Config,
   *,
-  learner: config_lib.LearnerConfig,
-  replay: config_lib.ReplayConfig,
   num_actions: int,
 ) -> Optional[float]:
   """Computes the priority of a sequence from the Q-values of the actor.
@@ -80,9 +74,8 @@ def from_q_values(
 
   Args:
     block: the block that completes the sequence.
-    learner: the settings of the loss.
-    replay: the settings of the replay: the length of the burn-in and the weight
-      of the largest TD error in the priority.
+    config: the settings of the loss, and of the replay: the length of the
+      burn-in and the weight of the largest TD error in the priority.
     num_actions: A, the number of actions.
 
   Returns:
@@ -92,7 +85,7 @@ def from_q_values(
   Raises:
     ValueError: if a Q-value or a reward is not finite.
   """
-  steps = _trained_steps(block.sequence, replay.burn_in_length)
+  steps = _trained_steps(block.sequence, config.replay.burn_in_length)
   q_values, next_q_values = steps.pop('q_values'), block.next_q_values
   if next_q_values is not None:
     q_values = np.concatenate([q_values, next_q_values[None]])
@@ -109,11 +102,11 @@ def from_q_values(
     returns.Transitions(**steps, valid=trained),
     trained,
     returns.returns_on_host,
-    learner=learner,
+    learner=config.learner,
     num_actions=num_actions,
   )
   priority = priorities_lib.sequence_priorities(
-    errors, max_weight=replay.max_priority_weight
+    errors, max_weight=config.replay.max_priority_weight
   )
   priorities_lib.check_finite(priority)
   return float(priority)

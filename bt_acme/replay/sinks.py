@@ -37,24 +37,29 @@ class SequenceSink:
 
   def __init__(
     self,
-    config: config_lib.ReplayConfig,
+    config: config_lib.R2D2Config,
     shapes: fields.ReplayShapes,
     write: WriteBlock,
-    priority_of: initial_priority.InitialPriority,
+    *,
+    num_actions: int,
+    largest_priority: Optional[Callable[[], float]] = None,
   ):
     """Initializes the sink.
 
     Args:
-      config: the settings of the replay.
+      config: the settings of the agent.
       shapes: the shapes of the stored data.
       write: the `write` method of this environment's writer.
-      priority_of: a function that returns the priority of a new sequence.
+      num_actions: A, the number of actions.
+      largest_priority: see `initial_priority.make`.
     """
     self._write_block = write
-    self._priority_of = priority_of
-    self._period = config.sequence_period
-    self._burn_in_length = config.burn_in_length
-    self._blocks_per_sequence = config.blocks_per_sequence
+    self._priority_of = initial_priority.make(
+      config, num_actions=num_actions, largest_priority=largest_priority
+    )
+    self._period = config.replay.sequence_period
+    self._burn_in_length = config.replay.burn_in_length
+    self._blocks_per_sequence = config.replay.blocks_per_sequence
     self._shapes = shapes
     # The fields of a transition that are buffered until its sequences are
     # complete. Observations and recurrent states are written to the block
@@ -64,14 +69,14 @@ class SequenceSink:
       omitted.add(fields.PROPOSAL.name)
     names = transition_lib.Transition._fields
     self._buffered = [name for name in names if name not in omitted]
-    # The builder derives the values of all other fields of a block.
+    # The sink derives the values of all other fields of a block.
     self._given = [
       field for field in fields.stored(shapes) if field.name in names
     ]
     self._buffered_fields = operator.itemgetter(
       *(names.index(name) for name in self._buffered)
     )
-    dtype = blocks.block_dtype(config, shapes)
+    dtype = blocks.block_dtype(config.replay, shapes)
     self._data = np.zeros(dtype.itemsize, np.uint8)
     self._block = self._data.view(dtype)[0]
     self._frames = self._block['frames']
@@ -246,30 +251,3 @@ class SequenceSink:
         'environment.'
       )
     return np.moveaxis(observation.reshape(shape), 2, 0)
-
-
-def make_sink(
-  config: config_lib.R2D2Config,
-  shapes: fields.ReplayShapes,
-  write: WriteBlock,
-  *,
-  num_actions: int,
-  largest_priority: Optional[Callable[[], float]] = None,
-) -> SequenceSink:
-  """Returns the sink of one environment of an agent.
-
-  Args:
-    config: the settings of the agent.
-    shapes: the shapes of the stored data.
-    write: the `write` method of this environment's writer.
-    num_actions: A, the number of actions.
-    largest_priority: see `initial_priority.make`.
-  """
-  return SequenceSink(
-    config.replay,
-    shapes,
-    write,
-    initial_priority.make(
-      config, num_actions=num_actions, largest_priority=largest_priority
-    ),
-  )

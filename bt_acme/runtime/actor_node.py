@@ -148,7 +148,7 @@ class ActorNode(node.Node):
       for _ in range(run.envs_per_actor)
     ]
     self._sinks = [
-      sinks_lib.make_sink(
+      sinks_lib.SequenceSink(
         agent.config,
         agent.replay_shapes,
         writer.write,

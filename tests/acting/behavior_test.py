@@ -27,7 +27,7 @@ def test_seeds_follow_behavior_and_environment_not_the_process():
 
 
 def test_a_host_with_only_the_old_names_works():
-  with pytest.warns(DeprecationWarning, match='feed is dep.* Use inputs'):
+  with pytest.warns(DeprecationWarning, match='OldHost.* is deprecated. Use'):
 
     class OldHost(behavior_lib.Host):
       def feed(self, *shown):

@@ -145,25 +145,6 @@ def test_novelty_counts_until_there_is_a_discovery(agent):
   assert learned.probabilities().argmax() == 1
 
 
-@pytest.mark.parametrize('is_fixed', [False, True])
-def test_uniform_draws_give_each_behavior_as_many_episodes(agent, is_fixed):
-  if is_fixed:
-    scores = None
-    agent = _changed(agent, flight_priorities='fixed')
-  else:
-    agent = _changed(agent, priority_floor=1.0)
-    scores = flight_priorities.new_scores(agent)
-  _, rows, sinks = _play(agent, scores, turns=400)
-  episodes = [_flown(x) for sink in sinks for x in _episodes(sink)]
-  assert max(len(set(flown)) for flown in episodes) == 1
-  assert sum(len(flown) > 1 for flown in episodes) > 50
-  flown = [row['flight_behavior'] for row in rows if row['flights']]
-  assert len(flown) > 100
-  counts = np.bincount(flown, minlength=_K)
-  # Three degrees of freedom: 21 is exceeded once in ten thousand.
-  assert np.sum((counts - counts.mean()) ** 2 / counts.mean()) < 21
-
-
 def test_evaluations_and_actors_without_scores_do_not_learn(agent):
   fixed = _changed(agent, flight_priorities='fixed')
   for evaluation in (False, True):

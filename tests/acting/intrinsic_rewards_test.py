@@ -1,5 +1,7 @@
 """Tests the rewards of actions, from the environments to the replay."""
 
+import types as types_lib
+
 import chex
 import jax
 import numpy as np
@@ -111,49 +113,27 @@ class EpisodeRecorder(runs.Recorder):
     del self.transitions[self._kept :]
 
 
-def acme_actor(agent, variables, sink):
-  """Creates an Acme actor with fixed parameters and an adder for the sink."""
-  pytest.importorskip('acme', reason='needs the full environment')
-  from bt_acme.agents import acme_actor as actor_lib
-
-  class Source:
-    def get_variables(self, names):
-      return [getattr(variables, name) for name in names]
-
-  return actor_lib.Actor(
-    agent,
-    jax.random.key(0),
-    epsilon=0.3,
-    evaluation=False,
-    variable_source=Source(),
-    adder=actor_lib.SequenceAdder(sink),
-  )
-
-
-def test_acmes_loop_computes_the_same_rewards(agent):
-  acme = pytest.importorskip('acme', reason='needs the full environment')
-  from acme.utils import loggers
-
-  variables, sink = fakes.variables_of(agent), EpisodeRecorder()
-  loop = acme.EnvironmentLoop(
-    fakes.MarkedEnvironment(1),
-    acme_actor(agent, variables, sink),
-    logger=loggers.InMemoryLogger(),
-  )
-  lengths = [loop.run_episode()['episode_length'] for _ in range(6)]
-  assert len(sink.ends) == 6
-  assert len(sink.transitions) == sum(lengths)
-  assert_rewards_match_reference(agent, variables, sink)
-
-
 @pytest.mark.parametrize('observation', ['current', 'next'])
-def test_a_discarded_episode_leaves_no_transitions(observation):
+def test_a_discarded_episode_of_acmes_loop_leaves_no_transitions(observation):
+  pytest.importorskip('acme', reason='needs the full environment')
+  from bt_acme.agents import acme_actor
+
   agent = agent_rewarded(
     reward_observation=observation, statistics_scope='episode'
   )
   variables = fakes.variables_of(agent)
+  source = types_lib.SimpleNamespace(
+    get_variables=lambda names: [getattr(variables, name) for name in names]
+  )
   sink, environment = EpisodeRecorder(), fakes.MarkedEnvironment(1)
-  actor = acme_actor(agent, variables, sink)
+  actor = acme_actor.Actor(
+    agent,
+    jax.random.key(0),
+    epsilon=0.3,
+    evaluation=False,
+    variable_source=source,
+    adder=acme_actor.SequenceAdder(sink),
+  )
   broken = 0
   for episode in range(12):
     timestep = environment.reset()

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from bt_acme import assembly, environments
-from bt_acme.acting import vector_actor
-from bt_acme.core import frame_stacking, types
-from bt_acme.environments import vector
+from bt_acme.core import types
 from bt_acme.replay import in_process as in_process_replay
 from bt_acme.replay import sinks as sinks_lib
 from tests.acting import runs
@@ -24,30 +21,26 @@ KINDS = (
 )
 
 
-def make_replay(agent):
-  """Returns the sinks of a replay, and a function that samples from it."""
-  config, shapes = agent.config.replay, agent.replay_shapes
-  replay = in_process_replay.InProcessReplay(config, shapes, seed=0)
-  sinks = [
-    sinks_lib.SequenceSink(config, shapes, replay.write, lambda block: 1.0)
-    for _ in range(runs.N)
-  ]
-  return sinks, lambda: (replay.sample(400).batch, replay.num_inserts)
-
-
 # The tests of the replay compare this replay with Reverb.
 @pytest.mark.parametrize('kind', KINDS)
 def test_each_step_is_learned_from_unchanged(agents, kind):
   agent, variables = agents(kind)
   holds = kind.endswith('hold')
-  sinks, sample = make_replay(agent)
-  recorders = runs.recorders()
-  actor, _ = runs.play(
-    agent,
-    range(runs.N),
-    variables,
-    sinks=[runs.Both(*x) for x in zip(recorders, sinks, strict=True)],
+  replay = in_process_replay.InProcessReplay(
+    agent.config.replay, agent.replay_shapes, seed=0
   )
+  recorders = [
+    runs.Recorder(
+      sinks_lib.SequenceSink(
+        agent.config,
+        agent.replay_shapes,
+        replay.write,
+        num_actions=fakes.ACTIONS,
+      )
+    )
+    for _ in range(runs.N)
+  ]
+  actor, _ = runs.play(agent, range(runs.N), variables, sinks=recorders)
   log, num_steps = {}, 0
   for i, recorder in enumerate(recorders):
     one = runs.Log(agent, variables, i)
@@ -55,6 +48,9 @@ def test_each_step_is_learned_from_unchanged(agents, kind):
       [int(x.action) for x in recorder.transitions],
       [holds and x.source == types.FLIGHT for x in recorder.transitions],
     )
+    for x in recorder.transitions:  # Priorities depend on these values.
+      logged = one.steps[fakes.marks(x.observation[..., -1:])]['q_values']
+      np.testing.assert_allclose(x.q_values, logged, rtol=1e-4, atol=1e-5)
     log.update(one.steps)
     num_steps += len(recorder.transitions)
     if kind == 'ngu':
@@ -62,10 +58,10 @@ def test_each_step_is_learned_from_unchanged(agents, kind):
       assert actor.statistics().error_count[i] == len(recorder.transitions)
       for mine, theirs in zip(actor.statistics(), one.statistics, strict=True):
         np.testing.assert_allclose(mine[i], theirs[0], rtol=1e-4)
-  batch, num_inserts = sample()
+  batch = replay.sample(400).batch
   seen = runs.assert_matches_log(batch, agent, log, runs.EPSILONS)
   # Steps of unfinished blocks and steps that were not sampled are missing.
-  assert num_inserts > 20
+  assert replay.num_inserts > 20
   assert num_steps - runs.N * fakes.P - 10 < len(seen) <= num_steps
   kinds_seen = set(batch.source[batch.valid > 0].tolist())
   wanted = {types.OWN}
@@ -74,35 +70,3 @@ def test_each_step_is_learned_from_unchanged(agents, kind):
     wanted |= {types.EXTRA} if transfer.extra_action else set()
     wanted |= {types.FLIGHT} if transfer.flights else set()
   assert kinds_seen == wanted
-
-
-@pytest.mark.parametrize('num_stacked', [4, 1])
-def test_the_replay_preserves_stacked_frames_of_a_game(num_stacked):
-  environment = environments.make(
-    'montezuma_revenge', seed=0, num_stacked=num_stacked, max_frames=100
-  )
-  spec = assembly.spec_of(environment, 'montezuma_revenge')
-  assert (spec.num_stacked, spec.frame_channels) == (num_stacked, 1)
-  agent = assembly.Agent(fakes.make_config(), spec)
-  assert agent.replay_shapes.frame == (84, 84, 1)
-  variables = fakes.variables_of(agent)
-  sinks, sample = make_replay(agent)
-  recorder = runs.Recorder()
-  actor = vector_actor.VectorActor(
-    agent, epsilons=[0.5], seed=0, sinks=[runs.Both(recorder, sinks[0])]
-  )
-  actor.update_variables(variables)
-  vectorized = vector.VectorEnvironment([environment])
-  step = vectorized.reset()
-  for _ in range(60):
-    step = vectorized.step(actor.select_actions(step))
-    actor.observe(step)
-  assert len(recorder.ends) == 2
-  batch, _ = sample()
-  assert batch.frames.shape[-1] == 1
-  stacks = np.asarray(frame_stacking.stack_frames(batch.frames, num_stacked))
-  seen = {t.observation.tobytes() for t in recorder.transitions}
-  found = {
-    stacks[t, i].tobytes() for t, i in np.argwhere(np.asarray(batch.valid) > 0)
-  }
-  assert found <= seen and len(found) > 10

@@ -16,17 +16,22 @@ EPSILONS = (0.5, 0.3, 0.2, 0.0)
 
 
 class Recorder:
-  """A sink that records transitions and ends of episodes."""
+  """A sink that records transitions and ends, and forwards them to another."""
 
-  def __init__(self):
+  def __init__(self, sink=None):
     self.transitions, self.ends = [], []
+    self._sink = sink
 
   def add(self, transition):
     # Copies, because the actor may reuse its arrays.
     self.transitions.append(jax.tree.map(np.array, transition))
+    if self._sink is not None:
+      self._sink.add(transition)
 
   def end_episode(self, *final):
     self.ends.append(jax.tree.map(np.array, final))
+    if self._sink is not None:
+      self._sink.end_episode(*final)
 
 
 def recorders(num=N):
@@ -35,41 +40,14 @@ def recorders(num=N):
 
 
 def assert_steps_close(steps, expected, **tolerances):
-  """Compares two lists of trees, such as transitions; all have equal shapes.
-
-  One comparison of all steps takes much less time than one for each. If it
-  fails, each step is compared alone, to name the first one that differs.
-  """
+  """Compares two lists of trees, such as transitions; all have equal shapes."""
   assert len(steps) == len(expected)
-  if not steps:
-    return
-  try:
-    chex.assert_trees_all_close(_stack(steps), _stack(expected), **tolerances)
-  except AssertionError:
-    for i, (one, other) in enumerate(zip(steps, expected, strict=True)):
-      chex.assert_trees_all_close(
-        one, other, **tolerances, custom_message=f'step {i}'
-      )
-    raise
-
-
-def _stack(trees):
-  return jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
-
-
-class Both:
-  """A sink that forwards to two sinks."""
-
-  def __init__(self, *sinks):
-    self._sinks = sinks
-
-  def add(self, transition):
-    for sink in self._sinks:
-      sink.add(transition)
-
-  def end_episode(self, *final):
-    for sink in self._sinks:
-      sink.end_episode(*final)
+  if steps:  # One comparison takes much less time than one for each step.
+    one, other = (
+      jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
+      for trees in (steps, expected)
+    )
+    chex.assert_trees_all_close(one, other, **tolerances)
 
 
 def play(
@@ -216,7 +194,7 @@ class Log:
       entry.update(
         recurrent_state=state,
         action=action,
-        greedy=int(np.argmax(q_values)),
+        q_values=q_values,
         reward=reward,
         discount=timestep.discount,
       )
@@ -267,7 +245,7 @@ def assert_matches_log(batch, agent, log, epsilons):
         assert choice != fakes.ACTIONS or action == scripted
       epsilon = epsilons[first[0]]
       probability = epsilon / num_choices + (1 - epsilon) * (
-        choice == entry['greedy']
+        choice == np.argmax(entry['q_values'])
       )
       if source == types.FLIGHT:
         probability = 1.0

@@ -1,24 +1,21 @@
 """Tests that a server selects the same actions as local policies."""
 
 import concurrent.futures
-import functools
-import tempfile
 import threading
 
 import courier
 import numpy as np
 import pytest
 
-from bt_acme.acting import flight_priorities, vector_actor
+from bt_acme.acting import flight_priorities
 from bt_acme.acting import server as server_lib
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.environments import vector
 from tests.acting import runs
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
-GROUP, GROUPS, TURNS, REFRESH = 2, 3, 60, 17
+GROUP, GROUPS = 2, 3
 EPSILONS = np.linspace(0.5, 0.0, GROUP * GROUPS)
 # For agents with learned priorities, which keep them for the whole test.
 EPISODES = [(0, (1.0,)), (1, (-9.0,)), (2, (1.0,)), (3, (-8.0,))]
@@ -43,14 +40,20 @@ class Client:
     self._server.restore_statistics(*request)
 
 
+def _stop_learning(actor):
+  if actor.priorities is not None:
+    actor.priorities.add = lambda episode: None
+
+
 def play(agent, variables, where, policy=None):
   """Acts in some environments, with a local policy by default."""
   recorders = runs.recorders(len(where))
-  actor = vector_actor.VectorActor(
+  actor, rows = runs.play(
     agent,
-    epsilons=EPSILONS[where],
-    seed=5,
-    first_environment=where[0],
+    where,
+    variables,
+    epsilons=EPSILONS,
+    prepare=_stop_learning,
     sinks=recorders,
     statistics=reward_lib.IntrinsicStatistics(*(x[where] for x in STATISTICS)),
     policy=policy,
@@ -60,45 +63,10 @@ def play(agent, variables, where, policy=None):
       else None
     ),
   )
-  if actor.priorities is not None:
-    actor.priorities.add = lambda episode: None
-  environments = vector.VectorEnvironment(
-    [fakes.MarkedEnvironment(i) for i in where]
-  )
-  if policy is None:
-    actor.update_variables(variables[0])
-  else:
-    yield
-  step, alphas = environments.reset(), []
-  for turn in range(TURNS):
-    if turn == REFRESH:
-      if policy is None:
-        actor.update_variables(variables[1])
-      else:
-        yield
-    rewarded = ~step.is_last
-    step = environments.step(actor.select_actions(step))
-    actor.observe(step)
-    if actor.intrinsic is not None:
-      alphas.append(np.where(rewarded, actor.intrinsic.alpha, 0))
   memories = actor.intrinsic.memories if actor.intrinsic else ()
   held = [len(memory) for memory in memories]
   recorded = [(recorder.transitions, recorder.ends) for recorder in recorders]
-  yield recorded, actor.statistics(), held, np.array(alphas)
-
-
-@functools.lru_cache
-def make_agent(kind):
-  """Returns an agent and its parameters before and after the refresh."""
-  with tempfile.TemporaryDirectory() as folder:
-    agent = fakes.make_agent(kind, f'{folder}/behavior')
-  return agent, [fakes.variables_of(agent, seed) for seed in (0, 1)]
-
-
-def play_here(kind):
-  """Returns the results of all environments with a local policy."""
-  *_, result = play(*make_agent(kind), np.arange(GROUP * GROUPS))
-  return result
+  return recorded, actor.statistics(), held, rows
 
 
 def compile_for_most_groups(steps, *args):
@@ -121,13 +89,13 @@ def compile_for_most_groups(steps, *args):
   ],
 )
 def test_a_server_selects_the_same_actions_as_the_actors(
-  kind, rewards, every_size, monkeypatch
+  agents, kind, rewards, every_size, monkeypatch
 ):
   if not every_size:
     monkeypatch.setattr(
       server_lib._CompiledSteps, 'compile', compile_for_most_groups
     )
-  agent, variables = make_agent(kind)
+  agent, variables = agents(kind)
   server = server_lib.InferenceServer(
     agent, epsilons=EPSILONS, seed=5, group_size=GROUP, rewards=rewards
   )
@@ -143,16 +111,15 @@ def test_a_server_selects_the_same_actions_as_the_actors(
   )
   pause = threading.Barrier(GROUPS + 1)
 
+  class Policy(server_lib.RemotePolicy):
+    def update_variables(self, variables):
+      pause.wait()
+      pause.wait()
+
   def remote(group):
-    policy = server_lib.RemotePolicy(
-      Client(server), group, agent.spec.frame_channels
-    )
+    policy = Policy(Client(server), group, agent.spec.frame_channels)
     where = np.arange(group * GROUP, (group + 1) * GROUP)
-    for result in play(agent, variables, where, policy):
-      if result is None:
-        pause.wait()
-        pause.wait()
-    return result
+    return play(agent, variables, where, policy)
 
   with concurrent.futures.ThreadPoolExecutor(GROUPS) as threads:
     results = [threads.submit(remote, group) for group in range(GROUPS)]
@@ -165,23 +132,28 @@ def test_a_server_selects_the_same_actions_as_the_actors(
       sizes.add(server.serve(0.05))
   server.stop()
   assert next(between, None) is None and max(sizes) > 1
-  expected, expected_statistics, expected_held, alphas = play_here(kind)
+  expected, expected_statistics, expected_held, expected_rows = play(
+    agent, variables, np.arange(GROUP * GROUPS)
+  )
   steps = 0
   for group, result in enumerate(results):
-    recorded, statistics, held, own_alphas = result.result()
+    recorded, statistics, held, rows = result.result()
     part = slice(group * GROUP, (group + 1) * GROUP)
     assert held == ([0] * len(held) if rewards else expected_held[part])
     if statistics is not None:
       for mine, theirs in zip(statistics, expected_statistics, strict=True):
         np.testing.assert_allclose(mine, theirs[part], rtol=1e-4)
-      np.testing.assert_allclose(
-        own_alphas, alphas[:, part], rtol=1e-3, atol=1e-4
-      )
     for mine, theirs in zip(recorded, expected[part], strict=True):
       for one, other in zip(mine, theirs, strict=True):
         steps += len(one)
         runs.assert_steps_close(one, other, rtol=1e-4, atol=1e-5)
-  assert steps > GROUP * GROUPS * TURNS * 0.8
+    runs.assert_steps_close(
+      rows,
+      [row for row in expected_rows if row['environment'] // GROUP == group],
+      rtol=1e-3,
+      atol=1e-4,
+    )
+  assert steps > GROUP * GROUPS * runs.TURNS * 0.8
 
 
 def _request(frame=(fakes.SIDE, fakes.SIDE, 1)):

@@ -1,9 +1,5 @@
 """Tests an actor of N environments step by step."""
 
-import pathlib
-
-import chex
-import jax
 import numpy as np
 import pytest
 
@@ -69,10 +65,7 @@ def test_metrics_of_episodes(agents):
   recorder = runs.Recorder()
   _, rows = runs.play(agent, [1], variables, sinks=[recorder])
   assert len(rows) == len(recorder.ends) > 3
-  log = runs.Log(agent, variables, 1)
-  actions = [int(x.action) for x in recorder.transitions]
-  log.follow(actions, [False] * len(actions))
-  start, shares = 0, []
+  start, greedy_shares, extra_shares = 0, [], []
   for row in rows:
     episode = recorder.transitions[start : start + row['episode_length']]
     start += row['episode_length']
@@ -82,20 +75,12 @@ def test_metrics_of_episodes(agents):
     sources = np.array([x.source for x in episode])
     assert row['flight_share'] == np.mean(sources == types.FLIGHT)
     assert row['behavior_share'] == np.mean(sources != types.OWN)
-    in_flight = sources == types.FLIGHT
-    stretches = np.sum(in_flight & ~np.append(False, in_flight[:-1]))
-    assert stretches <= row['flights'] <= in_flight.sum()
-    # The actual lengths, not the drawn lengths.
-    assert row['mean_flight_length'] * max(row['flights'], 1) == pytest.approx(
-      in_flight.sum()
-    )
-    greedy = [
-      log.steps[fakes.marks(x.observation[..., -1:])]['greedy'] for x in episode
-    ]
+    greedy = [np.argmax(x.q_values) for x in episode]
     assert row['greedy_extra_share'] == np.mean(
       np.array(greedy) >= fakes.ACTIONS
     )
-    shares.append((row['greedy_extra_share'], np.mean(sources == types.EXTRA)))
+    greedy_shares.append(row['greedy_extra_share'])
+    extra_shares.append(np.mean(sources == types.EXTRA))
     assert episode[0].prev_action == types.NO_ACTION
     # There are no proposals without kickstarting.
     assert all(x.proposal == types.NO_ACTION for x in episode)
@@ -108,23 +93,8 @@ def test_metrics_of_episodes(agents):
     for p in probabilities
   )
   # The greedy choice, without epsilon and flights.
-  assert any(greedy != chosen for greedy, chosen in shares)
-  assert 0 < np.mean([greedy for greedy, _ in shares]) < 1
-
-
-def test_behaviors_do_not_change(agents):
-  agent, variables = agents('bt')
-
-  def contents():
-    folder = pathlib.Path(agent.behaviors[-1].folder)
-    files = [path.read_bytes() for path in sorted(folder.iterdir())]
-    params = [behavior.params() for behavior in agent.behaviors]
-    return files, jax.tree.map(np.array, params)
-
-  before = contents()
-  assert len(jax.tree.leaves(before)) > 10
-  runs.play(agent, range(runs.N), variables)
-  chex.assert_trees_all_equal(before, contents())
+  assert greedy_shares != extra_shares
+  assert 0 < np.mean(greedy_shares) < 1
 
 
 def act_with(behavior):

@@ -15,11 +15,7 @@ from acme.utils import counting, loggers
 
 from bt_acme import agents, behaviors
 from bt_acme import config as config_lib
-from bt_acme.agents import builders as builders_lib
-from bt_acme.agents import learner as learner_lib
-from bt_acme.replay import sinks
 from tests import python
-from tests.acting import new_sequences
 from tests.agents import fakes
 from tests.launch import scripts
 
@@ -40,101 +36,60 @@ def make_builder(kind):
   )
 
 
-class Run:
-  """An actor, a learner and a replay server in this process."""
-
-  def __init__(self, kind):
-    builder = make_builder(kind)
-    environment = fakes.MarkedEnvironment()
-    self.server = reverb.Server(
-      builder.make_replay_tables(specs.make_environment_spec(environment)),
-      port=None,
-    )
-    client = reverb.Client(f'localhost:{self.server.port}')
-    self.dataset = builder.make_dataset_iterator(client)
-    self.logger = loggers.InMemoryLogger()
-    self.counter = counting.Counter()
-    self.learner = builder.make_learner(
-      jax.random.key(0),
-      builder.networks,
-      self.dataset,
-      client,
-      self.counter,
-      logger=self.logger,
-    )
-    self.actor = builder.make_actor(
-      jax.random.key(1),
-      builder.make_policy(0.3),
-      builder.make_adder(client),
-      self.learner,
-    )
-    self.loop = acme.EnvironmentLoop(
-      environment, self.actor, logger=loggers.InMemoryLogger()
-    )
-
-  def play(self, episodes):
-    for _ in range(episodes):
-      self.loop.run_episode()
-      while self.dataset.ready(0.05):
-        self.learner.step()
-
-  def close(self):
-    self.dataset.stop()
-    self.server.stop()
-
-
 # BT's builder contains R2D2's.
 @pytest.fixture(name='run', params=['ngu', 'bt'])
 def make_run(request):
-  run = Run(request.param)
-  yield run
-  run.close()
-
-
-def test_acts_and_learns_in_an_environment_loop(run):
-  before = run.learner.get_variables(['agent'])[0]
-  run.play(30)
-  run.learner.flush()
-  rows = run.logger.data
-  assert len(rows) == run.learner.learner_steps >= 3
-  assert rows[-1]['learner_steps'] == len(rows)
-  assert rows[-1]['replay_size'] >= 10
-  assert all(np.isfinite(list(row.values())).all() for row in rows)
-  after, intrinsic = run.learner.get_variables(['agent', 'intrinsic'])
-  changed = jax.tree.map(lambda x, y: (x != y).any(), before, after)
-  assert all(jax.tree.leaves(changed))
-  assert all(isinstance(x, np.ndarray) for x in jax.tree.leaves(after))
-  assert bool(intrinsic) == (run.learner.variables.intrinsic != {})
-  assert run.learner.largest_priority() > 1
-
-
-@pytest.mark.parametrize('kind, bootstraps', [('r2d2', True), ('bt', False)])
-def test_an_adder_records_the_same_as_a_sink(kind, bootstraps):
-  """Acme's loop hides neither discounts nor the values of the next step."""
-  acting = {'bootstrap_truncations': bootstraps}
-  agent = fakes.changed(make_builder(kind).agent, acting=acting)
-  builder = builders_lib.AgentBuilder(agent)
-  recorder = new_sequences.Recorder(agent.config.replay)
-  learner = learner_lib.Learner(agent, jax.random.key(0), iter(()))
+  """Returns a learner, its logger, and a loop with an actor and an adder."""
+  builder = make_builder(request.param)
+  environment = fakes.MarkedEnvironment()
+  server = reverb.Server(
+    builder.make_replay_tables(specs.make_environment_spec(environment)),
+    port=None,
+  )
+  client = reverb.Client(f'localhost:{server.port}')
+  dataset = builder.make_dataset_iterator(client)
+  logger = loggers.InMemoryLogger()
+  learner = builder.make_learner(
+    jax.random.key(0),
+    builder.networks,
+    dataset,
+    client,
+    counting.Counter(),
+    logger=logger,
+  )
   actor = builder.make_actor(
     jax.random.key(1),
     builder.make_policy(0.3),
-    sinks.SequenceAdder(new_sequences.make_sink(agent, recorder)),
+    builder.make_adder(client),
     learner,
   )
-  acme.EnvironmentLoop(
-    fakes.MarkedEnvironment(), actor, logger=loggers.InMemoryLogger()
-  ).run(num_episodes=20)
-  batch, ends = new_sequences.assert_priorities_are_the_learners(
-    agent, learner.variables, [recorder]
+  loop = acme.EnvironmentLoop(
+    environment, actor, logger=loggers.InMemoryLogger()
   )
-  # Every other episode is truncated, and only some agents bootstrap there.
-  assert ('truncated' in ends) == bootstraps
-  over = np.array(ends) == '0'
-  last = batch.valid.sum(axis=0).astype(int) - 1
-  np.testing.assert_array_equal(
-    batch.discount[last, np.arange(len(last))], 1 - over
-  )
+  yield learner, logger, loop, dataset
+  dataset.stop()
+  server.stop()
+
+
+def test_acts_and_learns_in_an_environment_loop(run):
+  learner, logger, loop, dataset = run
+  before = learner.get_variables(['agent'])[0]
+  for _ in range(30):
+    loop.run_episode()
+    while dataset.ready(0.05):
+      learner.step()
+  learner.flush()
+  rows = logger.data
+  assert len(rows) == learner.learner_steps >= 3
+  assert rows[-1]['learner_steps'] == len(rows)
+  assert rows[-1]['replay_size'] >= 10
+  assert all(np.isfinite(list(row.values())).all() for row in rows)
+  after, intrinsic = learner.get_variables(['agent', 'intrinsic'])
+  changed = jax.tree.map(lambda x, y: (x != y).any(), before, after)
+  assert all(jax.tree.leaves(changed))
+  assert all(isinstance(x, np.ndarray) for x in jax.tree.leaves(after))
+  assert bool(intrinsic) == (learner.variables.intrinsic != {})
+  assert learner.largest_priority() > 1
 
 
 def test_the_builder_has_acmes_interface():

@@ -1,7 +1,5 @@
 """Tests the learner's transfers, devices, publishing and released batches."""
 
-import json
-
 import bt_acme  # noqa: F401  (must be imported before Acme)
 
 # isort: split
@@ -11,9 +9,7 @@ import numpy as np
 import pytest
 from acme.utils import loggers
 
-from bt_acme.acting import statistics_store
 from bt_acme.agents import learner as learner_lib
-from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.replay import sampler as sampler_lib
 from tests import python, sharing
 from tests.agents import fakes
@@ -66,20 +62,6 @@ def test_metrics_of_sampling_and_target_updates():
     np.testing.assert_allclose(row['priority_over_uniform'], 1)
 
 
-def test_the_largest_priority_follows_recent_priorities():
-  learner = make_learner(make_agent(), iter(fakes.make_samples(4)))
-  assert learner.largest_priority() == 1
-  state = learner.save()
-  state['values']['max_priority'] = 1000.0
-  learner.restore(state)
-  for _ in range(4):
-    learner.step()
-  learner.flush()
-  assert 950 < learner.largest_priority() < 970  # Four decreases by 1%.
-  saved = learner.save()['values']['max_priority']
-  assert saved == learner.largest_priority()
-
-
 def test_parameters_are_those_of_the_step_that_published_them():
   """The next step has already started when the parameters are read."""
   samples = fakes.make_samples(5)
@@ -109,16 +91,6 @@ def test_initial_parameters_are_used():
   # R2D2 has no networks of an intrinsic reward.
   arrays = learner.save()['arrays']
   assert arrays.intrinsic_params == {} and arrays.intrinsic_opt_state == ()
-
-
-def test_a_diverged_learner_raises_an_error_and_is_not_saved():
-  (sample,) = fakes.make_samples(1)
-  sample.batch.reward.fill(np.nan)
-  learner = make_learner(make_agent(), iter([sample] * 2))
-  learner.step()
-  for call in (learner.save, learner.step):
-    with pytest.raises(ValueError, match='the learner has diverged. Lower'):
-      call()
 
 
 def finish(learner, num_steps):
@@ -190,45 +162,6 @@ def test_a_batch_is_released_when_no_device_reads_it_any_more():
   chex.assert_trees_all_equal(
     learner.save()['arrays'], expected.save()['arrays']
   )
-
-
-def statistics_of(first, num):
-  """Returns different statistics for each environment, starting at `first`."""
-  return reward_lib.IntrinsicStatistics(
-    *(np.arange(first, first + num) + 100.0 * field for field in range(5))
-  )
-
-
-@pytest.mark.parametrize('before, after', [(4, 2), (2, 4)])
-@pytest.mark.parametrize('old_format', [False, True])
-def test_statistics_are_restored_in_groups_of_another_size(
-  before, after, old_format
-):
-  agent = fakes.make_agent('ngu')
-  learner = make_learner(agent, iter(()))
-  for first in range(0, 8, before):
-    learner.statistics.put(first, statistics_of(first, before))
-  state = learner.save()
-  if old_format:  # One entry per group.
-    state['values']['statistics'] = {
-      str(first): {
-        name: field.tolist()
-        for name, field in statistics_of(first, before)._asdict().items()
-      }
-      for first in range(0, 8, before)
-    }
-  state = {**state, 'values': json.loads(json.dumps(state['values']))}
-  resumed = make_learner(agent, iter(()))
-  resumed.restore(state)
-  for first in range(0, 8, after):
-    chex.assert_trees_all_equal(
-      resumed.statistics.get(first, after), statistics_of(first, after)
-    )
-  expected = statistics_of(0, 8).merged()
-  assert resumed.statistics.merged() == expected
-  assert statistics_store.saved(agent, state['values']) == expected
-  # Two of these environments have never reported.
-  assert resumed.statistics.get(6, 4) is None
 
 
 def train_on_devices():

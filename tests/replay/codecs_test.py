@@ -3,9 +3,6 @@
 import numpy as np
 import pytest
 
-from bt_acme.core import types
-from bt_acme.replay import in_process as in_process_replay
-from bt_acme.replay import sinks as sinks_lib
 from tests.replay import episodes
 
 P, T = episodes.PERIOD, episodes.LENGTH
@@ -33,44 +30,26 @@ def collect(sampler, wanted, num_batches=100):
   'num_stacked, channels, has_proposals',
   ((4, 1, False), (1, 3, True), (2, 3, False)),
 )
-def test_every_sequence_arrives_as_from_a_replay_in_this_process(
+def test_every_sequence_arrives(
   make_replay, num_stacked, channels, has_proposals, codec
 ):
   shapes = episodes.make_shapes(
     num_stacked, channels, has_proposals=has_proposals
   )
   replay = make_replay(shapes, codec=codec)
-  in_process = in_process_replay.InProcessReplay(
-    replay.config, replay.shapes, seed=0
-  )
-  sinks = [
-    replay.sink(),
-    sinks_lib.SequenceSink(
-      replay.config, replay.shapes, in_process.write, episodes.one
-    ),
-  ]
+  sink = replay.sink()
   rng = np.random.default_rng(num_stacked)
   wanted = {}
   for num_steps in (3, 1, P, P + 1, T, T + 1, 2 * T + 3):
     episode = episodes.make_episode(
       rng, num_steps, replay.shapes, truncated=num_steps % 2 == 0
     )
-    for sink in sinks:
-      episodes.play(episode, sink)
+    episodes.play(episode, sink)
     for start in episodes.starts(episode):
       wanted[marker_of(episode.steps[start])] = episode, start
   replay.writers[0].flush()
-  assert replay.info().current_size == len(in_process) == len(wanted)
+  assert replay.info().current_size == len(wanted)
 
   found = collect(replay.sampler(), wanted)
   for marker, (batch, index) in found.items():
     episodes.assert_is_sequence(batch, index, *wanted[marker], replay.shapes)
-  sample = in_process.sample(500).batch
-  for index, marker in enumerate(sample.recurrent_state.hidden[:, 0]):
-    batch, other = found[float(marker)]
-    for name in types.SequenceBatch._fields[:-1]:
-      if name == 'proposal' and not has_proposals:
-        continue
-      np.testing.assert_array_equal(
-        getattr(sample, name)[:, index], getattr(batch, name)[:, other]
-      )

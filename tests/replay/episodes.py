@@ -20,6 +20,7 @@ def make_config(**changes) -> config_lib.ReplayConfig:
     'max_replay_size': 1000,
     'min_replay_size': 1,
     'samples_per_insert': 1.0,
+    'initial_priority': 'largest',
   }
   return config_lib.ReplayConfig(**{**settings, **changes})
 
@@ -54,13 +55,20 @@ class Written(NamedTuple):
     return [block.sequence for block in self.blocks if block.sequence]
 
 
-def one(block):
-  """Returns 1, the priority of every sequence."""
-  del block
-  return 1.0
+def sink_of(config, shapes, write, largest_priority=None):
+  """Returns a sink whose sequences have the given priority, or 1."""
+  return sinks.SequenceSink(
+    config_lib.R2D2Config(
+      replay=config, learner=config_lib.LearnerConfig(batch_size=1)
+    ),
+    shapes,
+    write,
+    num_actions=18,
+    largest_priority=largest_priority,
+  )
 
 
-def make_sink(shapes=None, priority_of=one, **settings) -> Written:
+def make_sink(shapes=None, largest_priority=None, **settings) -> Written:
   config, shapes = make_config(**settings), shapes or make_shapes()
   written, priorities = [], []
 
@@ -68,7 +76,7 @@ def make_sink(shapes=None, priority_of=one, **settings) -> Written:
     written.append(block)
     priorities.append(priority)
 
-  sink = sinks.SequenceSink(config, shapes, write, priority_of)
+  sink = sink_of(config, shapes, write, largest_priority)
   return Written(sink, config, shapes, written, priorities)
 
 

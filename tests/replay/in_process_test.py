@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from bt_acme.replay import in_process as in_process_replay
-from bt_acme.replay import sinks
 from tests.replay import episodes
 
 P, T = episodes.PERIOD, episodes.LENGTH
@@ -115,9 +114,7 @@ def test_a_saved_replay_is_restored(capacity):
 
   def make(seed):
     replay = in_process_replay.InProcessReplay(config, shapes, seed=seed)
-    return replay, sinks.SequenceSink(
-      config, shapes, replay.write, episodes.one
-    )
+    return replay, episodes.sink_of(config, shapes, replay.write)
 
   one, other = make(0), make(1)
   for num_steps in (9, 2 * T, P):

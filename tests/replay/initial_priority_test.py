@@ -7,11 +7,12 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.core import types
-from bt_acme.replay import initial_priority, sinks
+from bt_acme.replay import initial_priority
 from tests.reference import priorities as reference
 from tests.replay import episodes
 
 P, T, A = episodes.PERIOD, episodes.LENGTH, 17
+_BURN_IN = ('burn_in_length', 'trace_length')
 
 
 def make_config(learner=None, **replay):
@@ -45,15 +46,10 @@ def make_episode(rng, num_steps, *, truncated=False, scale=1.0):
 
 def completed(episode, config):
   """Returns the blocks of an episode that complete a sequence."""
-  blocks = []
-  sink = sinks.SequenceSink(
-    config.replay,
-    episodes.make_shapes(),
-    lambda block, priority: blocks.append(block),
-    episodes.one,
-  )
-  episodes.play(episode, sink)
-  return [block for block in blocks if block.sequence]
+  settings = {name: getattr(config.replay, name) for name in _BURN_IN}
+  written = episodes.make_sink(**settings)
+  episodes.play(episode, written.sink)
+  return [block for block in written.blocks if block.sequence]
 
 
 def expected_of(episode, config):
@@ -76,12 +72,7 @@ def expected_of(episode, config):
 
 def actual_of(episode, config):
   return [
-    initial_priority.from_q_values(
-      block,
-      learner=config.learner,
-      replay=config.replay,
-      num_actions=A,
-    )
+    initial_priority.from_q_values(block, config, num_actions=A)
     for block in completed(episode, config)
   ]
 

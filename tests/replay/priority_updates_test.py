@@ -11,7 +11,7 @@ from tests.replay import episodes
 
 def test_priorities_reach_the_table(make_replay):
   replay = make_replay(priority_exponent=1.0)
-  sink = replay.sink(priority_of=lambda block: 3.0)
+  sink = replay.sink(largest_priority=lambda: 3.0)
   rng = np.random.default_rng(0)
   for _ in range(3):
     episodes.play(episodes.make_episode(rng, 2, replay.shapes), sink)

@@ -5,7 +5,7 @@ Each test has its own server, because a server starts within milliseconds.
 
 import reverb
 
-from bt_acme.replay import sampler, sinks, table, writer
+from bt_acme.replay import sampler, table, writer
 from tests.replay import episodes
 
 
@@ -25,14 +25,14 @@ class Replay:
     self.client = reverb.Client(f'localhost:{self.server.port}')
     self.writers, self.samplers = [], []
 
-  def sink(self, on_wait=lambda: None, priority_of=episodes.one):
+  def sink(self, on_wait=lambda: None, largest_priority=None):
     self.writers.append(
       writer.ReverbWriter(
         self.client, self.config, self.shapes, on_wait=on_wait
       )
     )
-    return sinks.SequenceSink(
-      self.config, self.shapes, self.writers[-1].write, priority_of
+    return episodes.sink_of(
+      self.config, self.shapes, self.writers[-1].write, largest_priority
     )
 
   def sampler(self, batch_size=4):

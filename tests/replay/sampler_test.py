@@ -11,21 +11,6 @@ pytest.importorskip('reverb', reason='needs the full environment')
 from bt_acme.replay import table
 from tests.replay import episodes
 
-T = episodes.LENGTH
-
-
-def test_sequence_can_be_sampled_before_its_episode_ends(make_replay):
-  replay = make_replay()
-  episode = episodes.make_episode(
-    np.random.default_rng(0), 2 * T, replay.shapes
-  )
-  sink = replay.sink()
-  for step in episode.steps[:T]:
-    sink.add(step)
-  assert replay.info().current_size == 0
-  sink.add(episode.steps[T])
-  episodes.wait_until(lambda: replay.info().current_size == 1)
-
 
 def test_released_batches_are_filled_again(make_replay):
   replay = make_replay()

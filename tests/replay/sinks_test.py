@@ -89,13 +89,8 @@ def test_observation_of_another_shape_or_dtype_is_rejected(observation):
 
 
 def test_priorities_are_those_of_the_sequences():
-  asked = []
-
-  def priority_of(block):
-    asked.append(block)
-    return float(len(asked))
-
-  written = episodes.make_sink(priority_of=priority_of)
+  priorities = iter(range(1, 5))
+  written = episodes.make_sink(largest_priority=lambda: next(priorities))
   rng = np.random.default_rng(0)
   wanted = []
   for num_steps in (2, T + P + 1):
@@ -107,8 +102,8 @@ def test_priorities_are_those_of_the_sequences():
     ]
   assert len(wanted) == 4
   assert wanted == [
-    [reward for part in block.sequence for reward in part.steps['reward']]
-    for block in asked
+    [reward for part in sequence for reward in part.steps['reward']]
+    for sequence in written.sequences()
   ]
   # Blocks that do not complete a sequence are written too.
   assert [len(block.sequence) for block in written.blocks] == [1, 0, 0, 3, 3, 3]

@@ -38,7 +38,7 @@ def serve(run, **changes):
 def fill(replay, steps, first_priority=1):
   """Writes an episode; the priorities of its sequences count up."""
   count = itertools.count(first_priority)
-  sink = replay.sink(initial_priority=lambda block: float(next(count)))
+  sink = replay.sink(largest_priority=lambda: float(next(count)))
   rng = np.random.default_rng(first_priority)
   episodes.play(episodes.make_episode(rng, steps, replay.shapes), sink)
   replay.writers[-1].flush()

@@ -44,7 +44,7 @@ def test_an_exported_policy_needs_matching_images(exported):
     )
     with pytest.raises(ValueError, match=message):
       peers.build(spec=spec, given=[behaviors.Exported(exported)])
-  with pytest.raises(ValueError, match=r"\(5, 5, 2\).* are \{'image': \(2,\)"):
+  with pytest.raises(ValueError, match=r"\(5, 5, 2\).* are \{'image': "):
     peers.build(
       spec=scripted.structured_spec(), given=[behaviors.Exported(exported)]
     )

@@ -1,7 +1,5 @@
 """Tests that dm-acme's R2D2 learns from sequences of this package's actors."""
 
-import threading
-
 import acme
 import jax
 import numpy as np
@@ -12,9 +10,9 @@ from acme.agents.jax import r2d2
 from acme.utils import loggers
 
 from bt_acme import agents
+from bt_acme.agents import acme_actor
 from bt_acme.agents import learner as learner_lib
 from bt_acme.core import types
-from bt_acme.replay import sinks, table
 from tests.agents import fakes
 from tests.agents.external import peers
 
@@ -28,8 +26,7 @@ def make_client():
   agent = fakes.changed(
     fakes.make_agent('r2d2'),
     network={'lstm_size': LSTM},
-    # The initial priority makes changes by the learner visible.
-    replay={'codec': 'tensors', 'initial_priority': 'one'},
+    replay={'codec': 'tensors'},
     # Lets the actor run far ahead of the learner.
     learner={'batch_size': 64},
   )
@@ -40,7 +37,7 @@ def make_client():
   actor = builder.make_actor(
     jax.random.key(1),
     builder.make_policy(0.3),
-    sinks.SequenceAdder(sink),
+    acme_actor.SequenceAdder(sink),
     learner_lib.Learner(builder.agent, jax.random.key(0), iter(())),
   )
   loop = acme.EnvironmentLoop(
@@ -54,7 +51,7 @@ def make_client():
   server.stop()
 
 
-def test_dm_acmes_r2d2_learns_from_our_actors(client, monkeypatch):
+def test_dm_acmes_r2d2_learns_from_our_actors(client):
   batch_size = peers.R2D2_CONFIG.batch_size
   config = r2d2.R2D2Config(
     burn_in_length=2,
@@ -96,26 +93,10 @@ def test_dm_acmes_r2d2_learns_from_our_actors(client, monkeypatch):
       )
   assert extras['core_state'].hidden.shape == (batch_size, 1, LSTM)
 
-  write, written = client.mutate_priorities, threading.Event()
-
-  def write_larger(table, updates):
-    # The replay then hardly samples any other sequence.
-    write(table, {key: 1e6 + value for key, value in updates.items()})
-    written.set()
-
-  def priorities():
-    samples = client.sample(table.TABLE, 32, emit_timesteps=False)
-    return {float(sample.info.priority) for sample in samples}
-
-  monkeypatch.setattr(client, 'mutate_priorities', write_larger)
   learner = builder.make_learner(jax.random.key(0), networks, dataset, client)
   before = learner.get_variables([''])[0]
-  assert priorities() == {1.0}
   learner.step()
   after = learner.get_variables([''])[0]
   changed = jax.tree.map(lambda x, y: (x != y).any(), before, after)
   assert all(jax.tree.leaves(changed))
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(after))
-  # A thread writes priorities to a table with the expected name.
-  assert written.wait(timeout=60)
-  assert max(priorities()) >= 1e6
