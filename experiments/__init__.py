@@ -1,4 +1,4 @@
 """Experiments; run each as `python -m experiments.NAME`.
 
-`harness` runs them; `arguments`, `command_line` and `launching` are shared.
+`harness` runs them; `command_line` and `launching` are shared.
 """

@@ -1,9 +1,11 @@
-"""Runs commands whose flags are the settings of one dataclass."""
+"""Runs commands whose flags are settings, and checks their arguments."""
 
 import dataclasses
-from typing import Any, Callable
+from typing import Any, Callable, Iterable, Sequence
 
 from bt_acme.cli import flags
+from bt_acme.config import names
+from bt_acme.config import run as run_config
 
 
 def run(name: str, config_class: type, main: Callable[[Any], int]) -> None:
@@ -21,3 +23,27 @@ def run(name: str, config_class: type, main: Callable[[Any], int]) -> None:
   flags.run_main(
     lambda argv: main(getattr(flags.from_flags(settings), name)), settings
   )
+
+
+def known(name: str, value: str, choices: Iterable[str]) -> str:
+  """Returns a value; raises ValueError unless it is one of the choices."""
+  choices = list(choices)
+  if value not in choices:
+    advice = names.suggest(value, choices)
+    raise ValueError(f'{name}={value!r} is unknown: {advice}')
+  return value
+
+
+def seeds(words: Sequence[str]) -> tuple[int, ...]:
+  """Parses at least one seed.
+
+  Raises:
+    ValueError: unless the seeds are distinct integers in the allowed range.
+  """
+  found = {int(word) for word in words if word.strip().isdecimal()}
+  if len(found) < len(words) or max(found) > run_config.LARGEST_SEED:
+    raise ValueError(
+      f'seeds={",".join(words)} is invalid. Pass distinct integers from 0 to '
+      f'{run_config.LARGEST_SEED}, separated by commas.'
+    )
+  return tuple(map(int, words))

@@ -16,7 +16,7 @@ import sys
 from typing import Any, Callable
 
 from bt_acme.cli import flags
-from experiments import arguments, command_line
+from experiments import command_line
 from experiments.atari import exploring, learning
 
 # The settings and the main function of each command.
@@ -36,7 +36,7 @@ def run() -> None:
 
   def refuse(argv: list[str]) -> None:
     del argv
-    arguments.known('command', command, sorted(_COMMANDS))
+    command_line.known('command', command, sorted(_COMMANDS))
 
   # Flags are only defined together with their command.
   sys.argv = [script, *({'--help', '-h'} & set(words))]

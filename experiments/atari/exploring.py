@@ -10,7 +10,6 @@ from bt_acme.core import epsilon
 from bt_acme.evaluation import tables
 from experiments import launching
 from experiments.atari import montezuma, room_map, runs
-from experiments.atari import visits as visits_lib
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,8 +79,8 @@ def _show(config: ExploreConfig, behavior: behaviors.Exported) -> None:
     ),
   }
   visits = {
-    label: visits_lib.play(
-      visits_lib.player(behavior, rates.tolist(), config.seed),
+    label: montezuma.play(
+      montezuma.player(behavior, rates.tolist(), config.seed),
       env=config.game,
       num_games=config.episodes,
       actor_steps=config.episode_steps,
@@ -94,7 +93,7 @@ def _show(config: ExploreConfig, behavior: behaviors.Exported) -> None:
   print(f'\n{table(visits)}\n\nRooms:  {path}')
 
 
-def table(visits: dict[str, visits_lib.Visits]) -> str:
+def table(visits: dict[str, montezuma.Visits]) -> str:
   """Compares the visits of the policies in a table."""
   return tables.table(
     (

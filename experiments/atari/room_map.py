@@ -11,7 +11,6 @@ from PIL import Image, ImageDraw, ImageFont
 
 from bt_acme.evaluation import plots
 from experiments.atari import montezuma
-from experiments.atari import visits as visits_lib
 
 _UNKNOWN = (70, 70, 70)  # Fill color of rooms that were never visited.
 _FRAME = (200, 200, 200)
@@ -20,7 +19,7 @@ _WIDTH = 8.0  # Width of the map of one policy, in inches.
 _TITLES = 0.7  # Height of the titles above the map, in inches.
 
 
-def draw(path: str, visits: Mapping[str, visits_lib.Visits]) -> None:
+def draw(path: str, visits: Mapping[str, montezuma.Visits]) -> None:
   """Draws a map of all rooms for each policy.
 
   Args:
@@ -53,7 +52,7 @@ def floors_shown(rooms: Iterable[int]) -> int:
   return min(lowest + 2, len(montezuma.FLOORS))
 
 
-def counts(visits: visits_lib.Visits, floors: int) -> np.ndarray:
+def counts(visits: montezuma.Visits, floors: int) -> np.ndarray:
   """Combines the counts of all rooms in one grid.
 
   Args:

@@ -27,8 +27,7 @@ import os
 import pathlib
 import time
 
-from bt_acme import environments
-from experiments import arguments, command_line, launching
+from experiments import command_line, launching
 from experiments.demo import plan as plan_lib
 from experiments.demo import report
 from experiments.harness import progress, small_runs
@@ -75,8 +74,6 @@ def run(
   Returns:
     An exit code.
   """
-  for task in plan.tasks:
-    environments.validate(task)
   names = ', '.join(task.replace('MiniGrid-', '') for task in plan.tasks)
   explored = (
     f'{plan.behavior} plays {names} without learning'
@@ -89,23 +86,17 @@ def run(
     f'actor steps; seeds {", ".join(map(str, plan.seeds))}'
   )
   seconds: dict[str, float] = {}
-  for name, title, runs in (
-    (
-      'behavior',
-      f'== 1 of 3: {explored}',
-      [*plan.pretraining, *plan.evaluations],
-    ),
+  stages = (
+    ('behavior', f'== 1 of 3: {explored}', plan.pretraining + plan.evaluations),
     ('learning', f'\n== 2 of 3: {learned}', plan.learning),
-    (
-      'launched run',
-      f'{"".join(map(str, plan.launched))}, with several processes',
-      plan.launched,
+    *(
+      ('launched run', f'{run}, with several processes', [run])
+      for run in plan.launched
     ),
-  ):
-    start = time.monotonic()
-    if not runs:
-      continue
+  )
+  for name, title, runs in stages:
     print(title, flush=True)
+    start = time.monotonic()
     code = 0
     if runs == plan.launched:
       code = launch('run_bt.py', plan.flags(runs[0], folder))
@@ -164,7 +155,7 @@ def main(config: DemoConfig) -> int:
   chosen = plan_lib.BANK if config.bank else plan_lib.Plan()
   plan = dataclasses.replace(
     plan_lib.FULL if config.full else chosen,
-    seeds=arguments.seeds(config.seeds.split(',')),
+    seeds=command_line.seeds(config.seeds.split(',')),
     finetuning=config.finetuning,
   )
   try:

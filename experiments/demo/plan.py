@@ -8,7 +8,15 @@ from bt_acme import config as config_lib
 from bt_acme.config import names
 from experiments.harness import small_runs
 
-UNIFORM, LEARNED = 'bank, uniform', 'bank, learned'
+BT, UNIFORM, LEARNED = 'R2D2 + BT', 'bank, uniform', 'bank, learned'
+# Settings of R2D2 + BT with a bank of behaviors.
+_BANK_SETTINGS = {
+  UNIFORM: {'behavior_draws': 'episode'},
+  LEARNED: {
+    'flight_priorities': 'learned',
+    'priority_signal': 'discovery_then_novelty',
+  },
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +40,7 @@ class Plan:
     task_steps: actor steps of each run that learns a task.
     episodes: evaluation episodes of each run.
     map_env: the environment of the heat maps of visited cells; empty for none.
-    map_episodes: episodes of each heat map.
+    map_episodes: episodes of each heat map; 0 without any.
     settings: settings by name, which override the preset.
   """
 
@@ -50,7 +58,7 @@ class Plan:
   task_steps: int = 20_000
   episodes: int = 50
   map_env: str = ''
-  map_episodes: int = 32
+  map_episodes: int = 0
   settings: Mapping[str, Any] = dataclasses.field(
     default_factory=lambda: {'extra_action_margin': 0.1}
   )
@@ -59,8 +67,8 @@ class Plan:
   def learners(self) -> list[str]:
     """The algorithms that learn the tasks."""
     if self.bank:
-      return ['R2D2 + BT', UNIFORM, LEARNED]
-    return ['R2D2', *(['fine-tuning'] if self.finetuning else []), 'R2D2 + BT']
+      return [BT, UNIFORM, LEARNED]
+    return ['R2D2', *(['fine-tuning'] if self.finetuning else []), BT]
 
   @property
   def behavior_seeds(self) -> tuple[int, ...]:
@@ -70,7 +78,7 @@ class Plan:
   @property
   def launched(self) -> list[small_runs.SmallRun]:
     """The run with several processes, if there is one."""
-    run = self.run('R2D2 + BT', self.tasks[0], self.seeds[0])
+    run = self.run(BT, self.tasks[0], self.seeds[0])
     return [] if self.behavior else [run]
 
   @property
@@ -115,44 +123,34 @@ class Plan:
 
   def run(self, algorithm: str, task: str, seed: int) -> small_runs.SmallRun:
     """Returns the run of an algorithm, or of `random` or `pi_p`, on a task."""
-    transferred: dict[str, Any] = {
-      'algorithm': algorithm,
+    run: dict[str, Any] = {
+      'kind': 'r2d2',
+      'actor_steps': self.task_steps,
+      'settings': self._own_settings(config_lib.R2D2Config),
       'behavior': self.behavior or self._ngu(),
     }
-    alone = {**transferred, 'actor_steps': 0}
-    settings = self._own_settings(config_lib.BTConfig)
-    bt = {**transferred, 'kind': 'bt', 'settings': settings, 'record': True}
-    # The extra actions of all behaviors would be too much to learn.
-    roles = ['both', *('fly' for _ in self.bank)]
-    flights = {**settings, 'behavior_roles': ','.join(roles)}
-    uniform = {**flights, 'behavior_draws': 'episode'}
-    learned = {
-      **flights,
-      'flight_priorities': 'learned',
-      'priority_signal': 'discovery_then_novelty',
-    }
-    bank = {**bt, 'behavior': (self.behavior, *self.bank)}
-    maps = {'map_env': self.map_env, 'map_episodes': self.map_episodes}
-    changes: dict[str, Any] = {
-      'R2D2': {},
-      'fine-tuning': {'init': 'full', **transferred},
-      'R2D2 + BT': bt,
-      UNIFORM: {**bank, 'settings': uniform},
-      LEARNED: {**bank, 'settings': learned},
-      'pi_p': {**alone, 'kind': 'behavior', 'record': bool(self.behavior)},
-      'random': {**alone, 'kind': 'random', **(maps if self.map_env else {})},
-    }
-    if algorithm == 'R2D2 + BT' and not self.behavior and seed == self.seeds[0]:
-      changes[algorithm].update(kind='program', workdir=f'program_{seed}')
-    r2d2 = small_runs.SmallRun(
-      'R2D2',
-      'r2d2',
-      task,
-      self.task_steps,
-      settings=self._own_settings(config_lib.R2D2Config),
-      episodes=self.episodes,
+    if algorithm == 'R2D2':
+      del run['behavior']
+    elif algorithm == 'fine-tuning':
+      run['init'] = 'full'
+    elif algorithm == 'pi_p':
+      run.update(kind='behavior', actor_steps=0, record=bool(self.behavior))
+    elif algorithm == 'random':
+      maps = {'map_env': self.map_env, 'map_episodes': self.map_episodes}
+      run.update(kind='random', actor_steps=0, **maps)
+    else:
+      settings = self._own_settings(config_lib.BTConfig)
+      run.update(kind='bt', settings=settings, record=True)
+    if algorithm in _BANK_SETTINGS:
+      # The extra actions of all behaviors would be too much to learn.
+      roles = ','.join(['both', *('fly' for _ in self.bank)])
+      run['behavior'] = (self.behavior, *self.bank)
+      run['settings'].update(_BANK_SETTINGS[algorithm], behavior_roles=roles)
+    if algorithm == BT and not self.behavior and seed == self.seeds[0]:
+      run.update(kind='program', workdir=f'program_{seed}')
+    return small_runs.SmallRun(
+      algorithm, env=task, episodes=self.episodes, seed=seed, **run
     )
-    return dataclasses.replace(r2d2, **changes[algorithm], seed=seed)
 
   def flags(self, run: small_runs.SmallRun, folder: pathlib.Path) -> list[str]:
     """Returns the flags of `run_bt.py` for the launched run."""
@@ -195,6 +193,7 @@ FULL = Plan(
   task_steps=40_000,
   episodes=100,
   map_env='MiniGrid-FourRooms-v0:fixed:no_goal',
+  map_episodes=32,
   settings={},
 )
 

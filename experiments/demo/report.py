@@ -1,4 +1,4 @@
-"""Makes the table and the figures of the demo."""
+"""Makes the table, the figures and the videos of the demo."""
 
 import pathlib
 from typing import Any, Iterable, Mapping
@@ -7,13 +7,19 @@ import numpy as np
 
 from bt_acme import environments
 from bt_acme.core import types
-from bt_acme.evaluation import plots, tables
-from experiments.demo import episode_video
+from bt_acme.evaluation import control_view, plots, tables
+from bt_acme.evaluation import video as video_lib
 from experiments.demo import plan as plan_lib
 from experiments.harness import small_runs
 
 _WINDOW = 50  # Episodes behind each point of a learning curve.
+_FRAMES_PER_SECOND = 4.0  # Of videos.
+# Grids of at most half as many columns are enlarged in videos.
+_CELLS = 20
+_LAST_FRAMES = 8  # The last image of a video is repeated for this many frames.
 
+# Actions, the source of each action (OWN, EXTRA or FLIGHT), and the return.
+Episode = tuple[list[int], list[int], float]
 Results = Mapping[small_runs.SmallRun, small_runs.Result]
 
 
@@ -30,17 +36,13 @@ def table(plan: plan_lib.Plan, results: Results) -> str:
     'pi_p': plan.behavior_seeds,
     **dict.fromkeys(plan.learners, plan.seeds),
   }
-  rows = [
-    [task]
-    + [
-      ' '.join(
-        f'{100 * solved:.0f}'
-        for solved in _solved(plan, results, name, [task], seeds)
-      )
-      for name, seeds in columns.items()
-    ]
-    for task in plan.tasks
-  ]
+  rows = []
+  for task in plan.tasks:
+    row = [task]
+    for name, seeds in columns.items():
+      solved = _solved(plan, results, name, [task], seeds)
+      row.append(' '.join(f'{100 * each:.0f}' for each in solved))
+    rows.append(row)
   return tables.table(['task', *columns], rows)
 
 
@@ -85,11 +87,11 @@ def draw_behavior(
   task = plan.tasks[0]
   result = plan.run('pi_p', task, plan.seeds[0]).result(folder) or {}
   episodes = [
-    episode_video.Episode(actions, [types.FLIGHT] * len(actions), total)
+    (actions, [types.FLIGHT] * len(actions), total)
     for actions, _, total in result['films']
   ]
   path = folder / 'behavior.gif'
-  episode_video.draw(task, episode_video.best(episodes), str(path))
+  _draw_video(task, episodes, str(path))
   return {f'{plan.behavior} in {task}': path}
 
 
@@ -110,26 +112,54 @@ def draw(
     _draw_visits(plan, results, str(path))
   paths['Who is in control'] = path = folder / 'control.gif'
   task = plan.tasks[0]
-  episodes = [
-    episode_video.Episode(*one)
-    for seed in plan.seeds
-    for one in results[plan.run(plan.learners[-1], task, seed)]['films']
-  ]
-  episode_video.draw(task, episode_video.best(episodes), str(path))
+  runs = [plan.run(plan.learners[-1], task, seed) for seed in plan.seeds]
+  films = [film for run in runs for film in results[run]['films']]
+  _draw_video(task, films, str(path))
   return paths
+
+
+def most_informative(episodes: Iterable[Episode]) -> Episode:
+  """Returns a solved episode, with many kinds of sources, that is short."""
+
+  def rank(episode: Episode) -> Any:
+    actions, sources, total = episode
+    return total > 0, len(set(sources)), -len(actions)
+
+  return max(episodes, key=rank)
+
+
+def _draw_video(task: str, episodes: Iterable[Episode], path: str) -> None:
+  """Replays the actions of the most informative episode of a task.
+
+  All episodes of the task have the same layout.
+  """
+  environment: Any = environments.make(task, seed=0)
+  columns, _ = environment.grid_size()
+  view = control_view.ControlView(environment, scale=max(1, _CELLS // columns))
+  writer = video_lib.VideoWriter(path, frames_per_second=_FRAMES_PER_SECOND)
+  actions, sources, total = most_informative(episodes)
+  environment.reset()
+  for action, source in zip(actions, sources, strict=True):
+    writer.write(view.frame(source))
+    environment.step(action)
+  last = view.last_frame(f'end, return {total:.2f}')
+  for _ in range(_LAST_FRAMES):
+    writer.write(last)
+  writer.close()
+  environment.close()
 
 
 def _draw_curves(
   plan: plan_lib.Plan, results: Results, task: str, path: str
 ) -> None:
-  curves = {
-    name: [
-      curve
-      for seed in plan.seeds
-      # A run of few steps may have finished no episode.
-      if len((curve := _curve(results[plan.run(name, task, seed)]))[0])
-    ]
+  found = {
+    name: [_curve(results[plan.run(name, task, seed)]) for seed in plan.seeds]
     for name in plan.learners
+  }
+  # A run of few steps may have finished no episode.
+  curves = {
+    name: [curve for curve in each if len(curve[0])]
+    for name, each in found.items()
   }
   plots.learning_curves(
     path,

@@ -1,20 +1,14 @@
-"""The results of runs as two CSV tables.
+"""The results of runs as two CSV tables, and descriptions of missing data.
 
 `runs.csv` has a row for each requested run, whether or not it is done, and
 `scores.csv` has a row for each measurement of a run. Artifacts (tables and
 figures) depend only on these two tables.
 """
 
+import collections
 import csv
 import pathlib
-from typing import (
-  Any,
-  NamedTuple,
-  TypeVar,
-  get_args,
-  get_origin,
-  get_type_hints,
-)
+from typing import Any, Iterable, NamedTuple, TypeVar, get_args, get_type_hints
 
 from bt_acme import files
 from bt_acme.evaluation import tables
@@ -124,16 +118,15 @@ Row = TypeVar('Row')
 
 
 def read(folder: files.PathLike) -> Dataset:
-  """Reads both tables of a directory; a missing table is empty.
+  """Reads both tables of a directory.
 
   Raises:
-    ValueError: if a table lacks a column or a cell cannot be parsed.
+    ValueError: if a table is missing or cannot be parsed.
   """
   folder = pathlib.Path(folder)
-  runs, scores = folder / 'runs.csv', folder / 'scores.csv'
   return Dataset(
-    read_rows(runs, RunRow) if runs.exists() else (),
-    read_rows(scores, Score) if scores.exists() else (),
+    read_rows(folder / 'runs.csv', RunRow),
+    read_rows(folder / 'scores.csv', Score),
   )
 
 
@@ -159,7 +152,8 @@ def read_rows(path: pathlib.Path, row_type: type[Row]) -> tuple[Row, ...]:
     row_type: a NamedTuple with a field for each required column.
 
   Raises:
-    ValueError: if the file lacks a column or a cell cannot be parsed.
+    ValueError: if the file is missing, lacks a column, or has a cell that
+      cannot be parsed.
   """
   types = get_type_hints(row_type)
   rows: list[Row] = []
@@ -173,10 +167,10 @@ def read_rows(path: pathlib.Path, row_type: type[Row]) -> tuple[Row, ...]:
         rows.append(
           row_type(**{k: _value(line[k], t) for k, t in types.items()})
         )
-  except (TypeError, ValueError, csv.Error) as error:
+  except (OSError, TypeError, ValueError, csv.Error) as error:
     raise ValueError(
-      f'{path} is damaged after {len(rows)} complete rows: {error}. Delete the '
-      'file and gather again.'
+      f'{path} cannot be read after {len(rows)} rows: {error}. Run `gather` to '
+      'write the file.'
     ) from error
   return tuple(rows)
 
@@ -184,8 +178,38 @@ def read_rows(path: pathlib.Path, row_type: type[Row]) -> tuple[Row, ...]:
 def _value(text: str | None, value_type: Any) -> Any:
   if text is None:
     raise ValueError('the next row is truncated')
-  if get_origin(value_type) is tuple:
+  if get_args(value_type):  # A tuple.
     return tuple(map(get_args(value_type)[0], text.split()))
   if value_type is bool:
     return text == '1'
   return value_type(text or _EMPTY.get(value_type, ''))
+
+
+class Problem(NamedTuple):
+  """Missing data: a description and the affected run or environment."""
+
+  what: str
+  name: str
+
+
+def problem_of(run: RunRow, done: str) -> Problem:
+  """Describes why a run lacks a result.
+
+  Args:
+    run: the run.
+    done: the description for a run that is done.
+  """
+  what = {DONE: done, FAILED: f'Failed with exit code {run.exit_code}'}
+  return Problem(what.get(run.status, f'Not done ({run.status})'), run.run_id)
+
+
+def sentences(problems: Iterable[Problem], most: int = 10) -> tuple[str, ...]:
+  """Returns a sentence per kind of problem, with at most `most` names each."""
+  names: dict[str, list[str]] = collections.defaultdict(list)
+  for problem in dict.fromkeys(problems):
+    names[problem.what].append(problem.name)
+  return tuple(
+    f'{what}: {", ".join(found[:most])}'
+    + (f' and {len(found) - most} more.' if len(found) > most else '.')
+    for what, found in names.items()
+  )

@@ -1,15 +1,34 @@
-"""Converts the workdirs of runs into the two tables of `dataset`."""
+"""Converts the workdirs of runs into the two tables of `dataset`.
 
+The logs of runs that are running, killed or resumed are also read.
+"""
+
+import contextlib
+import csv
+import itertools
 import pathlib
 from typing import Any, Callable, Iterable, Iterator, Sequence
 
-from bt_acme.runtime import provenance
-from experiments.harness import dataset, diagnosis, logs, records, runs
+import numpy as np
+
+from bt_acme.runtime import evaluation_schedule, metrics, provenance
+from experiments.harness import dataset, records, runs
 
 # Number of parts of the budget; training episodes are averaged in each part.
 _NUM_BINS = 200
 # Minimum number of episodes behind a final score.
 FINAL_EPISODES = 50
+
+Row = dict[str, float]
+_STEPS, _SESSION = 'actor_steps', 'session'
+# Maps the averages of `dataset.Score` to the columns of logs.
+_MEANS = {
+  'length_mean': 'episode_length',
+  'greedy_extra_share': 'greedy_extra_share',
+  'flight_share': 'flight_share',
+  'cells': 'cells',
+  'intrinsic_return': 'intrinsic_return',
+}
 
 
 def gather(
@@ -36,26 +55,24 @@ def gather(
     for spec in specs
     if spec.stage == runs.FINAL_EVALUATION
   }
-  found = [spec for spec in specs if spec.stage != runs.FINAL_EVALUATION]
   rows: list[dataset.RunRow] = []
   scores: list[dataset.Score] = []
-  problems: list[diagnosis.Problem] = []
-  for spec in found:
+  problems: list[dataset.Problem] = []
+  failures: list[str] = []
+  for spec in specs:
+    if records.status_of(folder, spec) == dataset.FAILED:
+      failures.append(records.failure(folder, spec))
+    if spec.stage == runs.FINAL_EVALUATION:
+      continue
     measured, notes = _scores(folder, spec, finals.get(spec.id))
-    run = _run(folder, spec, scale, frames_per_step(spec.env), measured)
-    rows.append(run)
+    rows.append(_run(folder, spec, scale, frames_per_step(spec.env), measured))
     scores += measured
-    problems += [diagnosis.Problem(note, spec.id) for note in notes]
+    problems += [dataset.Problem(note, spec.id) for note in notes]
   problems += _missing(
     rows, {s.run_id for s in scores if s.source == dataset.FINAL}
   )
-  failures = [
-    records.failure(folder, spec)
-    for spec in specs
-    if records.status_of(folder, spec) == dataset.FAILED
-  ]
   data = dataset.Dataset(tuple(rows), tuple(scores))
-  return data, (*failures, *diagnosis.sentences(problems))
+  return data, (*failures, *dataset.sentences(problems))
 
 
 def _scores(
@@ -63,36 +80,34 @@ def _scores(
 ) -> tuple[list[dataset.Score], list[str]]:
   """Returns the scores of a run, and notes about its logs."""
   if spec.is_evaluation:
-    episodes = logs.read(folder / spec.episodes_file)
-    return _final(spec, episodes.rows, 0), list(episodes.notes)
-  notes: list[str] = []
-  rows: dict[str, tuple[logs.Row, ...]] = {}
+    played, notes = read_log(folder / spec.episodes_file)
+    return _final(spec, played, 0), notes
+  rows: dict[str, list[Row]] = {}
+  notes = []
   for label in ('actor', 'evaluator'):
-    log = logs.read(folder / spec.workdir / 'logs' / label / 'logs.csv')
-    rows[label] = log.rows
-    notes += [f'{note} from the {label} log' for note in log.notes]
-  evaluations = logs.evaluations(spec.id, rows['evaluator'])
-  training = logs.binned(spec.id, rows['actor'], spec.budget_steps, _NUM_BINS)
-  played: tuple[logs.Row, ...] = ()
-  if final is not None:
-    played = logs.read(folder / final.episodes_file).rows
+    path = folder / spec.workdir / 'logs' / label / 'logs.csv'
+    rows[label], omitted = read_log(path)
+    notes += [f'{note} from the {label} log' for note in omitted]
+  evaluated = evaluations(spec.id, rows['evaluator'])
+  training = binned(spec.id, rows['actor'], spec.budget_steps, _NUM_BINS)
+  played = read_log(folder / final.episodes_file)[0] if final else []
   after = _final(spec, played, spec.budget_steps)
   if not after and spec.is_done(folder):
     after = [
-      score._replace(source=dataset.FINAL)
-      for score in evaluations[-1:]
-      if score.actor_steps >= spec.budget_steps
-      and score.episodes >= FINAL_EPISODES
+      last._replace(source=dataset.FINAL)
+      for last in evaluated[-1:]
+      if last.actor_steps >= spec.budget_steps
+      and last.episodes >= FINAL_EPISODES
     ]
-  return [*evaluations, *training, *after], notes
+  return [*evaluated, *training, *after], notes
 
 
 def _final(
-  spec: runs.RunSpec, rows: Sequence[logs.Row], actor_steps: int
+  spec: runs.RunSpec, rows: Sequence[Row], actor_steps: int
 ) -> list[dataset.Score]:
   if not rows:
     return []
-  return [logs.score(spec.id, rows, dataset.FINAL, actor_steps)]
+  return [score(spec.id, rows, dataset.FINAL, actor_steps)]
 
 
 def _run(
@@ -102,25 +117,18 @@ def _run(
   frames_per_step: int,
   scores: Sequence[dataset.Score],
 ) -> dataset.RunRow:
-  record = records.read(folder, spec)._asdict().items()
-  columns = {k: v for k, v in record if k in dataset.RunRow._fields}
-  status = records.status_of(folder, spec)
-  used = spec.needs[0] if spec.needs else None
+  values = {**vars(spec), **records.read(folder, spec)._asdict()}
+  columns = {k: v for k, v in values.items() if k in dataset.RunRow._fields}
+  columns['status'] = status = records.status_of(folder, spec)
+  if spec.needs:
+    used = spec.needs[0]
+    columns['pretraining_run'] = used.run.id
+    columns['pretraining_steps'] = used.actor_steps or used.run.budget_steps
   steps = max((score.actor_steps for score in scores), default=0)
   return dataset.RunRow(
     run_id=spec.id,
     scale=scale,
-    stage=spec.stage,
-    arm=spec.arm,
-    env=spec.env,
-    seed=spec.seed,
-    budget_steps=spec.budget_steps,
     frames_per_step=frames_per_step,
-    pretraining_run=used.run.id if used else '',
-    pretraining_steps=(
-      used.actor_steps or used.run.budget_steps if used else 0
-    ),
-    status=status,
     actor_steps=spec.budget_steps if status == dataset.DONE else steps,
     command=spec.command,
     **{**columns, **_provenance(folder, spec)},
@@ -147,13 +155,136 @@ def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> dict[str, Any]:
 
 def _missing(
   rows: Iterable[dataset.RunRow], final: set[str]
-) -> Iterator[diagnosis.Problem]:
+) -> Iterator[dataset.Problem]:
   """Yields the runs that lack a final score, except failed runs."""
   lacks_final = f'No final evaluation of {FINAL_EPISODES} episodes'
   for run in rows:
-    is_complete = run.stage == runs.PRETRAINING or run.run_id in final
-    if run.status == dataset.FAILED or (
-      run.status == dataset.DONE and is_complete
-    ):
+    is_complete = run.status == dataset.DONE and (
+      run.stage == runs.PRETRAINING or run.run_id in final
+    )
+    if not is_complete and run.status != dataset.FAILED:
+      yield dataset.problem_of(run, lacks_final)
+
+
+def read_log(path: pathlib.Path) -> tuple[list[Row], list[str]]:
+  """Reads a log of episodes; a missing log is empty.
+
+  Truncated rows are omitted. If the actor steps decrease from one session of
+  the run to the next, the run resumed from a checkpoint, and earlier rows with
+  larger steps are omitted. Within a session the actor steps may decrease,
+  because several evaluators write to the log.
+
+  Returns:
+    The episodes, sorted by actor steps, and descriptions of omitted rows.
+  """
+  try:
+    text = path.read_text(errors='replace')
+  except OSError:
+    return [], []
+  notes: list[str] = []
+  whole = text[: text.rfind('\n') + 1]
+  if whole != text:
+    notes.append('The truncated last row was omitted')
+  lines = csv.reader(whole.splitlines())
+  header = [metrics.RENAMED_COLUMNS.get(name, name) for name in next(lines, [])]
+  rows: list[Row] = []
+  num_damaged = num_repeated = 0
+  for line in lines:
+    row = _parsed(header, line)
+    if row is None:
+      num_damaged += 1
       continue
-    yield diagnosis.of_run(run, lacks_final)
+    while rows and _is_repeated(rows[-1], row):
+      rows.pop()
+      num_repeated += 1
+    rows.append(row)
+  if num_damaged:
+    notes.append(f'{_rows(num_damaged, "damaged")} omitted')
+  if num_repeated:
+    notes.append(f'{_rows(num_repeated, "repeated")} omitted')
+  rows.sort(key=lambda row: row[_STEPS])
+  return rows, notes
+
+
+def evaluations(run_id: str, rows: Sequence[Row]) -> list[dataset.Score]:
+  """Returns a score for each evaluation step of a run.
+
+  If two sessions evaluated the same step, the later session counts.
+  """
+
+  def point_of(row: Row) -> float:
+    return row.get(evaluation_schedule.POINT, row[_STEPS])
+
+  groups = itertools.groupby(sorted(rows, key=point_of), point_of)
+  return [
+    score(run_id, _of_last_session(list(group)), dataset.EVALUATOR, int(point))
+    for point, group in groups
+  ]
+
+
+def binned(
+  run_id: str, rows: Sequence[Row], budget_steps: int, num_bins: int
+) -> list[dataset.Score]:
+  """Returns scores of the training episodes in equal parts of the budget.
+
+  The actor steps of a score are those at the end of its part. Episodes that end
+  after the budget, during the last vector step, belong to the last part.
+  """
+
+  def part_of(row: Row) -> int:
+    part = int(np.ceil(row[_STEPS] * num_bins / budget_steps))
+    return min(max(part, 1), num_bins)
+
+  groups = itertools.groupby(sorted(rows, key=part_of), part_of)
+  return [
+    score(run_id, list(group), dataset.ACTOR, part * budget_steps // num_bins)
+    for part, group in groups
+  ]
+
+
+def score(
+  run_id: str, rows: Sequence[Row], source: str, actor_steps: int
+) -> dataset.Score:
+  """Returns the score over a group of episodes."""
+  returns = np.array([row['episode_return'] for row in rows], np.float64)
+  means: dict[str, Any] = {}
+  for name, column in _MEANS.items():
+    values = [row[column] for row in rows if column in row]
+    means[name] = float(np.mean(values)) if values else dataset.NAN
+  return dataset.Score(
+    run_id,
+    source,
+    actor_steps,
+    len(rows),
+    float(np.mean(returns)),
+    float(np.std(returns)),
+    **means,
+  )
+
+
+def _rows(number: int, kind: str) -> str:
+  return f'1 {kind} row was' if number == 1 else f'{number} {kind} rows were'
+
+
+def _is_repeated(before: Row, row: Row) -> bool:
+  """Returns whether the session of `row` repeated the steps of `before`."""
+  falls = before[_STEPS] > row[_STEPS]
+  if _SESSION in before and _SESSION in row:
+    return falls and before[_SESSION] < row[_SESSION]
+  return falls
+
+
+def _of_last_session(rows: Sequence[Row]) -> list[Row]:
+  last = max(row.get(_SESSION, 0) for row in rows)
+  return [row for row in rows if row.get(_SESSION, 0) == last]
+
+
+def _parsed(header: Sequence[str], line: Sequence[str]) -> Any:
+  """Returns the numbers of a line by column; None for a damaged line."""
+  if len(line) != len(header):
+    return None
+  row: Row = {}
+  for name, cell in zip(header, line, strict=True):
+    with contextlib.suppress(ValueError):
+      row[name] = float(cell)
+  return row if {_STEPS, 'episode_return'} <= set(row) else None

@@ -63,9 +63,10 @@ class Process:
     if self._process is None or not self._process.is_alive():
       self._connection, theirs = _SPAWN.Pipe()
       # Until the process can handle signals, they wait.
-      signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+      mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
       process = _SPAWN.Process(target=_serve, args=(self.slot, theirs))
       process.start()
+      signal.pthread_sigmask(signal.SIG_SETMASK, mask)
       theirs.close()
       self._process = process
     with contextlib.suppress(BrokenPipeError):  # `wait` notes the loss.

@@ -5,7 +5,6 @@ Changing a setting therefore creates a new run and never overwrites another one.
 """
 
 import dataclasses
-import difflib
 import functools
 import hashlib
 import json
@@ -17,7 +16,7 @@ from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import tables
 from bt_acme.runtime import workdir as workdir_lib
-from experiments import launching
+from experiments import command_line, launching
 from experiments.harness import processes, records
 from launch import evaluate, run_bt, run_ngu, run_r2d2
 
@@ -111,8 +110,7 @@ class RunSpec:
     Raises:
       ValueError: if a setting is unknown to the script or invalid.
     """
-    values = {**dict(self.settings), **self._of_the_attributes()}
-    text = json.dumps(_lasting(self.script, values), sort_keys=True)
+    text = json.dumps(_lasting(self.script, self._values()), sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return f'{self.arm}/{self.env}/s{self.seed}-{digest}'
 
@@ -134,7 +132,7 @@ class RunSpec:
       if self.is_evaluation
       else {'workdir': self.workdir}
     )
-    values = {**dict(self.settings), **self._of_the_attributes(), **place}
+    values = {**self._values(), **place}
     return [f'--{name}={_written(value)}' for name, value in values.items()]
 
   @property
@@ -177,10 +175,11 @@ class RunSpec:
   def __str__(self) -> str:
     return self.command
 
-  def _of_the_attributes(self) -> dict[str, Any]:
-    values: dict[str, Any] = {'seed': self.seed}
-    if self.stage != FINAL_EVALUATION:  # Otherwise the workdir sets `env`.
-      values = {'env': self.env, **values}
+  def _values(self) -> dict[str, Any]:
+    """The values of all flags, except for the directory of the output."""
+    values = {**dict(self.settings), 'env': self.env, 'seed': self.seed}
+    if self.stage == FINAL_EVALUATION:
+      del values['env']  # The workdir determines it.
     if not self.is_evaluation:
       values['max_actor_steps'] = self.budget_steps
     return {**values, **{need.flag: need.folder for need in self.needs}}
@@ -221,13 +220,7 @@ def parsed(name: str, text: str) -> Any:
   defaults: dict[str, Any] = {}
   for settings_class in _SETTINGS.values():
     defaults.update(names.defaults_of(settings_class))
-  if name not in defaults:
-    nearest = difflib.get_close_matches(name, defaults, n=1)
-    raise ValueError(
-      f'set={name!r} is not a setting. '
-      + (f'Did you mean {nearest[0]!r}? ' if nearest else '')
-      + 'Run `python launch/run_bt.py --help` to list all settings.'
-    )
+  command_line.known('set', name, defaults)
   if name in _DERIVED:
     raise ValueError(
       f'set={name!r} is determined by the artifact and the scale. '
@@ -248,10 +241,10 @@ def parsed(name: str, text: str) -> Any:
 def _lasting(script: str, values: Mapping[str, Any]) -> dict[str, Any]:
   """Returns the settings that identify a run by group, with the preset."""
   settings_class = _SETTINGS[script]
-  given = dict(values)
   if script == 'evaluate':
-    settings = names.to_dict(names.build(settings_class, given))
+    settings = names.to_dict(names.build(settings_class, values))
     return {'script': script, **settings}
+  given = dict(values)
   preset = presets.get(given.pop('preset', 'paper'), settings_class)
   resolved = names.build(settings_class, {**preset, **given})
   groups = names.to_dict(resolved).items()

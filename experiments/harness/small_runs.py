@@ -9,7 +9,6 @@ import dataclasses
 import functools
 import hashlib
 import json
-import math
 import pathlib
 import re
 import tempfile
@@ -122,6 +121,11 @@ class SmallRun:
 
     The keys must never change, because published results store the hash.
     """
+    behaviors = [
+      each._identity() if isinstance(each, SmallRun) else _named(each)
+      for each in self.behaviors
+    ]
+    is_bank = isinstance(self.behavior, tuple)
     optional = {
       'film': self.record,
       'map_world': self.map_env,  # english: ok
@@ -137,39 +141,29 @@ class SmallRun:
       'configuration': _changes(
         self.kind, self.preset, json.dumps(dict(self.settings))
       ),
-      'behavior': self._behaviors_identity(),
+      'behavior': behaviors if is_bank else (behaviors or [{}])[0],
       **{name: value for name, value in optional.items() if value},
     }
 
   @property
-  def behaviors(self) -> tuple[Behavior, ...]:
-    """All behaviors that are transferred."""
-    if isinstance(self.behavior, tuple):
-      return self.behavior
-    return (self.behavior,) if self.behavior else ()
-
-  def _behaviors_identity(self) -> Any:
-    identities = [_behavior_identity(each) for each in self.behaviors]
-    if isinstance(self.behavior, tuple):
-      return identities
-    return identities[0] if identities else {}
+  def behaviors(self) -> list[Behavior]:
+    """The transferred behaviors; pre-training runs have the same seed."""
+    found = self.behavior or ()
+    return [
+      each if isinstance(each, str) else each.with_seed(self.seed)
+      for each in (found if isinstance(found, tuple) else (found,))
+    ]
 
   @property
   def needed(self) -> list['SmallRun']:
     """The pre-training runs that this run depends on."""
-    return [
-      behavior.with_seed(self.seed)
-      for behavior in self.behaviors
-      if isinstance(behavior, SmallRun)
-    ]
+    return [each for each in self.behaviors if isinstance(each, SmallRun)]
 
   def transferred(self, folder: pathlib.Path) -> list[str]:
     """Returns the paths or names of the behaviors to transfer."""
     return [
-      behavior
-      if isinstance(behavior, str)
-      else str(behavior.with_seed(self.seed).exported(folder))
-      for behavior in self.behaviors
+      each if isinstance(each, str) else str(each.exported(folder))
+      for each in self.behaviors
     ]
 
   def exported(self, folder: pathlib.Path) -> pathlib.Path:
@@ -210,9 +204,7 @@ class SmallRun:
     return folder / 'results' / f'{self.id}.json'
 
 
-def _behavior_identity(behavior: Behavior) -> dict[str, Any]:
-  if isinstance(behavior, SmallRun):
-    return behavior._identity()
+def _named(behavior: str) -> dict[str, Any]:
   folder = pathlib.Path(pretrained.resolve(behavior))
   return {'name': behavior, 'params_sha256': _checksum(folder)}
 
@@ -231,11 +223,6 @@ class _Policy(NamedTuple):
   variables: Any
   statistics: Any = None
   epsilon: float | None = None
-
-
-# Policies of one agent, the final one last, and the metrics of each training
-# episode.
-_Learned = tuple[list[_Policy], Sequence[Row]]
 
 
 @functools.cache
@@ -279,7 +266,6 @@ def _execute(
 ) -> None:
   """Trains and evaluates, then writes the result atomically."""
   start = time.monotonic()
-  report((0, math.nan))
   policies, episodes = _learn(run, folder, report)
   result: Result = {
     'row': _evaluate(run, policies, episodes) if run.episodes else {},
@@ -290,7 +276,7 @@ def _execute(
   }
   final = policies[-1]
   if run.record:
-    recordings = _play([final], run.episodes, run.seed, flights=True)[0]
+    (recordings,) = _play([final], run.episodes, run.seed, flights=True)
     result['films'] = [
       [r.actions, r.sources, r.metrics['episode_return']] for r in recordings
     ]
@@ -305,8 +291,13 @@ def _execute(
 
 def _learn(
   run: SmallRun, folder: pathlib.Path, report: processes.Report
-) -> _Learned:
-  """Trains an agent, or loads a trained one."""
+) -> tuple[list[_Policy], Sequence[Row]]:
+  """Trains an agent, or loads a trained one.
+
+  Returns:
+    The policies of one agent, the final one last, and the metrics of each
+    training episode.
+  """
   if run.kind == 'program':
     workdir = str(folder / run.workdir)
     config = evaluation.EvaluationConfig(workdir=workdir)
@@ -333,13 +324,11 @@ def _agent_in(agent: assembly.Agent, env: str) -> assembly.Agent:
 
 def _train(
   run: SmallRun, folder: pathlib.Path, report: processes.Report
-) -> _Learned:
+) -> tuple[list[_Policy], Sequence[Row]]:
   """Trains an agent; exports an explorer's policy for later runs."""
 
   def on_iteration(values: Mapping[str, Any]) -> None:
-    shown = {} if run.explores else values
-    recent = shown.get('episode_return', math.nan)
-    report((int(values['actor_steps']), float(recent)))
+    report(int(values['actor_steps']))
 
   with tempfile.TemporaryDirectory(prefix='bt_acme-') as workdir:
     shared: dict[str, Any] = {
@@ -397,7 +386,7 @@ def _evaluate(
   cells after 25% of the training.
   """
   plays = _play(policies, run.episodes, run.seed)
-  *earlier, row = [_summary(recordings) for recordings in plays]
+  *earlier, row = map(_summary, plays)
   for share, earlier_row in zip(SHARES, earlier, strict=False):
     row[f'cells_{100 * share:.0f}'] = earlier_row['cells']
   if run.kind in _LEARNS:

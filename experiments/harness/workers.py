@@ -11,6 +11,7 @@ its exit code:
   other    the run is started again, up to twice; then it has failed
 """
 
+import collections
 import contextlib
 import functools
 import pathlib
@@ -132,13 +133,12 @@ class Worker:
           self._stop_if_needed()
       finally:
         self._ask_to_end()
-    states = [(self._state(run), run) for run in self._todo]
-    done, failed, blocked, left = (
-      [run for state, run in states if state == wanted]
-      for wanted in (_DONE, _FAILED, _BLOCKED, '')
-    )
+    states: dict[str, list[records.Runnable]] = collections.defaultdict(list)
+    for run in self._todo:
+      states[self._state(run)].append(run)
     return Outcome(
-      *(len(done), failed, blocked, len(left), self._wrong_flags, self._signum)
+      *(len(states[_DONE]), states[_FAILED], states[_BLOCKED]),
+      *(len(states['']), self._wrong_flags, self._signum),
     )
 
   def _serve(self, process: processes.Process) -> None:

@@ -31,7 +31,7 @@ import pathlib
 from typing import List, Sequence
 
 from bt_acme.config import checks
-from experiments import arguments, command_line
+from experiments import command_line
 from experiments.harness import progress
 from experiments.learning import claims, report, results
 
@@ -62,7 +62,7 @@ class LearningConfig:
   def __post_init__(self) -> None:
     checks.check(self)
     for claim in self.chosen:
-      arguments.known('claims', claim, claims.CLAIMS)
+      command_line.known('claims', claim, claims.CLAIMS)
 
   @property
   def chosen(self) -> List[str]:

@@ -25,6 +25,10 @@ _TITLES = {
   'cells_75': 'at 75%',
   'training_solved': 'solved in training, %',
 }
+# Shares are shown in percent. All other columns have one decimal.
+_PERCENT = ('solved', 'training_solved')
+_DECIMALS = {'solved': 0, 'training_solved': 0, 'return': 2}
+_WITH_INTERVAL = ('solved', 'return', 'cells')
 README = pathlib.Path(__file__).parents[1] / 'README.md'
 _BEGIN = (
   '<!-- The tables of results.csv: python -m experiments.learning --publish -->'
@@ -57,26 +61,23 @@ def report(
       if any(run in found for run in results.runs([table])):
         shown.append(table)
       else:
-        missing.append(f'{table.claim} on {table.env}')
+        missing.append(f'- {table.claim} on {table.env}')
     if shown:
       lines += ['', f'### {claim}', '', claims.CLAIMS[claim]]
-      lines += [*_summary(shown, found), *_each(shown, found)]
+      lines += _summary(shown, found)
+      lines += [line for table in shown for line in _table(table, found)]
   if missing:
-    lines += ['', 'Tables without any results:', '']
-    lines += [f'- {each}' for each in missing]
+    lines += ['', 'Tables without any results:', '', *missing]
   return '\n'.join(lines[1:])
 
 
-def _each(tables: Sequence[claims.Table], found: results.Results) -> List[str]:
-  """Makes a table for each task."""
-  lines: List[str] = []
-  for table in tables:
-    titles = [_TITLES[column] for column in table.columns]
-    header = ['algorithm', 'actor steps', 'seeds', *titles, 's']
-    rows = [_row(run, table, found) for run in table.runs]
-    text = tables_lib.markdown(header, rows, 'l' * len(header))
-    lines += ['', f'**{table.env}**', '', text]
-  return lines
+def _table(table: claims.Table, found: results.Results) -> List[str]:
+  """Makes the table of a task."""
+  titles = [_TITLES[column] for column in table.columns]
+  header = ['algorithm', 'actor steps', 'seeds', *titles, 's']
+  rows = [_row(run, table, found) for run in table.runs]
+  text = tables_lib.markdown(header, rows, 'l' * len(header))
+  return ['', f'**{table.env}**', '', text]
 
 
 def solved_episodes(
@@ -191,11 +192,14 @@ def _row(
 ) -> List[str]:
   runs = [run.with_seed(seed) for seed in table.seeds]
   rows = [found[each] for each in runs if each in found]
-  first = [run.algorithm, f'{run.actor_steps:,}', str(len(rows))]
-  if not rows:
-    return [*first, *('not run' for _ in table.columns), '']
-  seconds = f'{np.mean([row["seconds"] for row in rows]):.0f}'
-  return [*first, *(_cell(rows, column) for column in table.columns), seconds]
+  cells, seconds = ['not run'] * len(table.columns), ''
+  if rows:
+    cells = [_cell(rows, column) for column in table.columns]
+    seconds = f'{np.mean([row["seconds"] for row in rows]):.0f}'
+  return [
+    *(run.algorithm, f'{run.actor_steps:,}', str(len(rows))),
+    *(*cells, seconds),
+  ]
 
 
 def _cell(rows: Any, column: str) -> str:
@@ -207,19 +211,16 @@ def _cell(rows: Any, column: str) -> str:
   if column.startswith('each_'):
     name = column.removeprefix('each_')
     return ' '.join(f'{row[name]:.0f}' for row in rows if name in row)
-  values = np.array([row[column] for row in rows if column in row])
+  scale = 100 if column in _PERCENT else 1
+  values = scale * np.array([row[column] for row in rows if column in row])
   if not values.size:
     return ''
-  if column in ('training_solved', 'cells_25', 'cells_50', 'cells_75'):
-    scale, digits = (100, 0) if column == 'training_solved' else (1, 1)
-    return f'{scale * np.mean(values):.{digits}f}'
-  scale, digits = {'solved': (100, 0), 'cells': (1, 1)}.get(column, (1, 2))
-  if len(values) < 2:
-    return f'{scale * values[0]:.{digits}f}'
-  estimate = intervals.bootstrap(
-    intervals.interquartile_mean, scale * values[:, None]
+  digits = _DECIMALS.get(column, 1)
+  if column not in _WITH_INTERVAL or len(values) < 2:
+    return f'{np.mean(values):.{digits}f}'
+  return _interval(
+    intervals.bootstrap(intervals.interquartile_mean, values[:, None]), digits
   )
-  return _interval(estimate, digits)
 
 
 def _interval(estimate: intervals.Estimate, digits: int) -> str:

@@ -1,5 +1,6 @@
 """Reads and writes results of runs: CSV tables with a row per run and seed."""
 
+import itertools
 import pathlib
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
@@ -25,16 +26,14 @@ _Lines = Dict[Tuple[str, ...], Dict[str, str]]  # Rows by their keys.
 
 def runs(tables: Sequence[claims.Table]) -> List[claims.Run]:
   """Returns the runs of tables without duplicates, ordered by seed."""
-  last = max((len(table.seeds) for table in tables), default=0)
-  return list(
-    dict.fromkeys(
-      run.with_seed(table.seeds[i])
-      for i in range(last)
+  by_seed = itertools.zip_longest(
+    *(
+      [run.with_seed(seed) for seed in table.seeds]
       for table in tables
-      if i < len(table.seeds)
       for run in table.runs
     )
   )
+  return list(dict.fromkeys(run for runs in by_seed for run in runs if run))
 
 
 def of_folder(runs: Iterable[claims.Run], folder: pathlib.Path) -> Results:

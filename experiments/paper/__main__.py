@@ -19,6 +19,7 @@ continue. Each part is also a command:
 
 import argparse
 import os
+import pathlib
 import signal
 import sys
 from typing import Sequence
@@ -76,16 +77,16 @@ def _execute(options: argparse.Namespace) -> int:
       f'folder={str(folder.path)!r} contains no runs. Start with an artifact '
       'or with `work`, or pass the --folder and --scale that you started with.'
     )
-  if command == 'render':
-    if options.artifacts:
-      return _render(options, options.artifacts)[0]
-    return _report(options)
-  if command == 'gather':
+  if command == 'render' and options.artifacts:
+    _render(options, options.artifacts)
+  elif command == 'render':
+    _report(options)
+  elif command == 'gather':
     _gather(folder)
   elif command == 'status':
     print(planning.status(folder.path, folder.specs(), folder.scale))
   elif command == 'publish':
-    print(_publish(folder))
+    print(f'published: {_publish(folder)}')
   else:
     print(claims.markdown(claims.evaluate(_results(folder))))
   return 0
@@ -125,7 +126,8 @@ def _make(options: argparse.Namespace) -> int:
   if options.command or ended.exit_code not in (0, _FAILED):
     return ended.exit_code
   _gather(folder)
-  return _report(options) or ended.exit_code
+  _report(options)
+  return ended.exit_code
 
 
 def _gather(folder: folders.Folder) -> None:
@@ -148,16 +150,10 @@ def _gather(folder: folders.Folder) -> None:
 
 
 def _results(folder: folders.Folder) -> results.Results:
-  for name in ('runs.csv', 'scores.csv'):
-    if not (folder.path / name).exists():
-      raise ValueError(
-        f'folder={str(folder.path)!r} has no {name}. Run `gather` to create '
-        'the file.'
-      )
   return results.Results(dataset_lib.read(folder.path), folder.scale.suites)
 
 
-def _publish(folder: folders.Folder) -> str:
+def _publish(folder: folders.Folder) -> pathlib.Path:
   if folder.scale != scales.get(folder.scale.name) or folder.settings:
     raise ValueError(
       'publish: only unmodified scales can be published. Remove --pretraining '
@@ -165,41 +161,27 @@ def _publish(folder: folders.Folder) -> str:
     )
   _gather(folder)
   data = dataset_lib.read(folder.path)
-  path = publishing.publish(
+  return publishing.publish(
     folder.scale, data, folder.commands(), folder.artifacts()
   )
-  return f'published: {path}'
 
 
-def _render(
-  options: argparse.Namespace, artifacts: Sequence[str]
-) -> tuple[int, list[str]]:
-  """Writes artifacts and prints an error for each one that cannot be made.
-
-  Returns:
-    The exit code, and the section of each artifact in a report.
-  """
-  folder, code = options.folder, 0
-  found, sections = _results(folder), []
+def _render(options: argparse.Namespace, artifacts: Sequence[str]) -> list[str]:
+  """Writes artifacts and returns their sections of a report."""
+  found, sections = _results(options.folder), []
   for artifact in artifacts:
-    try:
-      rendered = report.render(
-        artifact, found, folder.path / report.RESULTS, options.format
-      )
-    except ValueError as error:
-      print(f'{artifact}: {error}', file=sys.stderr)
-      sections.append(f'## {artifact}\n\nNot available: {error}\n')
-      code = _FAILED
-    else:
-      print(f'{artifact}: {", ".join(map(str, rendered.paths)) or "nothing"}')
-      sections.append(rendered.markdown)
-  return code, sections
+    paths, section = report.render(
+      artifact, found, options.folder.path / report.RESULTS, options.format
+    )
+    print(f'{artifact}: {", ".join(map(str, paths)) or "nothing"}')
+    sections.append(section)
+  return sections
 
 
-def _report(options: argparse.Namespace) -> int:
+def _report(options: argparse.Namespace) -> None:
   """Renders all requested artifacts and writes the report."""
   folder = options.folder
-  code, sections = _render(options, folder.artifacts())
+  sections = _render(options, folder.artifacts())
   found = _results(folder)
   verdicts = claims.evaluate(found)
   if 'csv' in options.format:
@@ -211,7 +193,6 @@ def _report(options: argparse.Namespace) -> int:
   )
   files.write_text(path, text)
   print(f'report: {path}')
-  return code
 
 
 def _list() -> str:
@@ -220,10 +201,11 @@ def _list() -> str:
   for name, artifact in artifacts_lib.ARTIFACTS.items():
     lines.append(f'{name:<8} {artifact.title}')
     lines.append(f'{"":<8} {" ".join(artifact.arms) or "no runs"}')
-  scale_lines = [
+  lines += ['', 'Scales:']
+  lines += [
     f'{scale.name:<7} {scale.purpose}' for scale in scales.SCALES.values()
   ]
-  return '\n'.join([*lines, '', 'Scales:', *scale_lines])
+  return '\n'.join(lines)
 
 
 if __name__ == '__main__':

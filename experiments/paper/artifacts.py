@@ -25,7 +25,6 @@ import numpy as np
 
 from bt_acme.evaluation import human_normalized_scores as atari
 from bt_acme.evaluation import tables
-from experiments import arguments
 from experiments.harness import dataset
 
 DATA = pathlib.Path(__file__).with_name('data')
@@ -143,15 +142,6 @@ ARTIFACTS: dict[str, Artifact] = {
   artifact.id: artifact
   for artifact in dataset.read_rows(DATA / 'artifacts.csv', Artifact)
 }
-
-
-def find(artifact_id: str) -> Artifact:
-  """Returns an artifact.
-
-  Raises:
-    ValueError: if the id is unknown.
-  """
-  return ARTIFACTS[arguments.known('artifact', artifact_id, ARTIFACTS)]
 
 
 def stage_of(arm: str) -> str:

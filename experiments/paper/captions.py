@@ -4,9 +4,9 @@ import collections
 from typing import Any, Iterable, Sequence
 
 from bt_acme.evaluation import panels
-from experiments.harness import dataset as dataset_lib
+from experiments.harness.dataset import RunRow
 from experiments.paper import artifacts
-from experiments.paper.table_formats import TableRow
+from experiments.paper.table_formats import Cell
 
 _HOW_TO_READ = (
   "The paper's number follows ours, in parentheses if games, budget or scale "
@@ -14,7 +14,7 @@ _HOW_TO_READ = (
 )
 
 
-def made_of(runs: Iterable[dataset_lib.RunRow], seeds: Iterable[int]) -> str:
+def made_of(runs: Iterable[RunRow], seeds: Iterable[int]) -> str:
   """Describes the scale, runs, seeds and budgets in a sentence.
 
   Args:
@@ -34,18 +34,16 @@ def made_of(runs: Iterable[dataset_lib.RunRow], seeds: Iterable[int]) -> str:
 
 def of_table(
   artifact: artifacts.Artifact,
-  runs: Sequence[dataset_lib.RunRow],
-  rows: Sequence[TableRow],
+  runs: Sequence[RunRow],
+  cells: Iterable[Cell],
   suites: artifacts.Suites,
 ) -> str:
   """Describes the seeds, environments, budget and scale of a table."""
-  seeds = {c.seeds for row in rows for c in row.cells if not c.is_missing}
+  seeds = {cell.seeds for cell in cells if not cell.is_missing}
   if not seeds:
     return f'No run has produced a number. {_HOW_TO_READ}'
   what, interval = _WHAT[artifact.kind]
-  if {run.scale for run in runs} == {'published'}:
-    interval = "These are the paper's own means of 3 seeds. "
-  elif seeds == {1}:
+  if seeds == {1}:
     interval = 'A single seed has no interval. '
   return (
     f'{made_of(runs, seeds)} Environments: {_environments(artifact, suites)}. '
@@ -72,17 +70,20 @@ _WHAT = {
 def _environments(
   artifact: artifacts.Artifact, suites: artifacts.Suites
 ) -> str:
-  existing = [suite for suite in artifact.suites if suites.get(suite)]
-  paper = artifacts.PAPER_SUITES
-  others = [s for s in existing if set(suites[s]) != set(paper.get(s, ()))]
-  listed = ', '.join(f'{len(suites[suite])} ({suite})' for suite in existing)
+  sizes, others = [], []
+  for suite in artifact.suites:
+    if envs := suites.get(suite, ()):
+      sizes.append(f'{len(envs)} ({suite})')
+      if set(envs) != set(artifacts.PAPER_SUITES.get(suite, ())):
+        others.append(suite)
+  listed = ', '.join(sizes)
   if not others:
     return listed
-  where = '' if others == existing else f' in {", ".join(others)}'
+  where = '' if len(others) == len(sizes) else f' in {", ".join(others)}'
   return f"{listed}, not the paper's{where}"
 
 
-def _budgets(runs: set[dataset_lib.RunRow]) -> list[str]:
+def _budgets(runs: set[RunRow]) -> list[str]:
   """Describes the ranges of frames of training and of pre-training."""
   learned, before = set(), set()
   for run in runs:
@@ -92,27 +93,25 @@ def _budgets(runs: set[dataset_lib.RunRow]) -> list[str]:
     if is_transfer:
       learned.add(run.budget_steps * run.frames_per_step)
   parts = []
-  if learned == {0}:
-    parts.append('trained for an unstated budget')
-  elif learned:
+  if learned := learned - {0}:
     parts.append(f'trained {_range(learned)} frames{_share(max(learned))}')
-  if before - {0}:
+  if before := before - {0}:
     whose = _whose_policies(runs)
-    parts.append(f'pre-trained {_range(before - {0})} frames{whose}')
+    parts.append(f'pre-trained {_range(before)} frames{whose}')
   return parts
 
 
-def _whose_policies(runs: set[dataset_lib.RunRow]) -> str:
+def _whose_policies(runs: set[RunRow]) -> str:
   """Describes whether seeds share a policy, for runs with several seeds."""
-  used: dict[tuple[Any, ...], dict[int, str]] = collections.defaultdict(dict)
+  used = collections.defaultdict[Any, dict[int, str]](dict)
   for run in runs:
     if run.pretraining_run:
       case = (run.arm, run.env, run.pretraining_steps)
       used[case][run.seed] = run.pretraining_run
-  several = [list(policies.values()) for policies in used.values()]
-  kinds = {len(set(each)) == 1 for each in several if len(each) > 1}
+  several = [policies for policies in used.values() if len(policies) > 1]
+  are_shared = {len(set(policies.values())) == 1 for policies in several}
   words = {True: ', once for all seeds', False: ', for each seed'}
-  return ''.join(words[kind] for kind in sorted(kinds))
+  return ''.join(words[kind] for kind in sorted(are_shared))
 
 
 def _share(frames: int) -> str:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Sequence
 
 from bt_acme.evaluation import tables
 from experiments.harness import dataset as dataset_lib
-from experiments.harness import diagnosis
 from experiments.paper import artifacts, effects, results
 
 SUPPORTED, CONTRADICTED = 'supported', 'contradicted'
@@ -54,12 +53,6 @@ class Verdict(NamedTuple):
 
   claim: Claim
   findings: tuple[effects.Finding, ...]
-
-  @property
-  def paper(self) -> tuple[float, ...]:
-    """The paper's value of each effect; NaN if unknown."""
-    artifact = self.claim.artifact
-    return tuple(effects.of_the_paper(e, artifact) for e in self.claim.effects)
 
   @property
   def deciding(self) -> tuple[effects.Finding, ...]:
@@ -141,9 +134,9 @@ def details(verdicts: Sequence[Verdict]) -> str:
     *('claim', 'effect', 'ours', 'paper', 'seeds', 'environments', 'scale'),
   )
   rows = [
-    _effect_row(verdict.claim.id, finding, paper)
+    _effect_row(verdict.claim, finding)
     for verdict in verdicts
-    for finding, paper in zip(verdict.findings, verdict.paper, strict=True)
+    for finding in verdict.findings
     if finding.is_measured
   ]
   lines = [
@@ -157,22 +150,20 @@ def details(verdicts: Sequence[Verdict]) -> str:
     '',
   ]
   problems = [p for v in verdicts for f in v.findings for p in f.problems]
-  missing = [f'- {sentence}' for sentence in diagnosis.sentences(problems, 5)]
+  missing = [f'- {sentence}' for sentence in dataset_lib.sentences(problems, 5)]
   if missing:
     lines += ['Missing data:', '', *missing, '']
   return '\n'.join(lines)
 
 
-def _effect_row(
-  claim: str, finding: effects.Finding, paper: float
-) -> tuple[str, ...]:
+def _effect_row(claim: Claim, finding: effects.Finding) -> tuple[str, ...]:
   effect, envs = finding.effect, finding.envs
   value, low, high = map(_short, finding.estimate)
   return (
-    claim,
+    claim.id,
     effect.name if effect.decides else f'({effect.name})',
     f'{value} [{low}, {high}]' if low else value,
-    _short(paper),
+    _short(effects.of_the_paper(effect, claim.artifact)),
     str(finding.seeds),
     envs[0] if len(envs) == 1 else str(len(envs)),
     ', '.join(finding.scales),
@@ -202,11 +193,11 @@ def _csv_rows(verdict: Verdict) -> list[dict[str, Any]]:
       'effect': finding.effect.name,
       'decides': int(finding.effect.decides),
       **dict(zip(('ours', 'low', 'high'), finding.estimate, strict=True)),
-      'paper': paper,
+      'paper': effects.of_the_paper(finding.effect, verdict.claim.artifact),
       'seeds': finding.seeds,
       'worlds': len(finding.envs),  # english: ok
       'scale': ' '.join(finding.scales),
-      'missing': ' '.join(diagnosis.sentences(finding.problems)),
+      'missing': ' '.join(dataset_lib.sentences(finding.problems)),
     }
-    for finding, paper in zip(verdict.findings, verdict.paper, strict=True)
+    for finding in verdict.findings
   ]

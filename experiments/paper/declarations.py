@@ -7,7 +7,7 @@ once.
 import itertools
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
-from experiments import arguments
+from experiments import command_line
 from experiments.harness import runs
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import scales
@@ -46,14 +46,14 @@ def declared(
     ValueError: if an artifact, game, arm or setting is unknown.
   """
   for arm in choice.arms:
-    arguments.known('arms', arm, artifacts_lib.ARMS)
+    command_line.known('arms', arm, artifacts_lib.ARMS)
   for game in choice.games:
-    arguments.known('games', game, scale.envs)
+    command_line.known('games', game, scale.envs)
   maker = _Maker(scale, choice)
   cases = dict.fromkeys(
     case
     for artifact in artifacts
-    for case in _cases(artifacts_lib.find(artifact), scale, choice)
+    for case in _cases(artifacts_lib.ARTIFACTS[artifact], scale, choice)
   )
   return runs.ordered(spec for case in cases for spec in maker.make(*case))
 
@@ -72,20 +72,14 @@ def _cases(
   """
   snapshots = (*scale.snapshots[:-1], 0) if artifact.by_budget else (0,)
   for suite in artifact.suites:
-    arms = artifact.arms_of(suite)
-    for stage in dict.fromkeys(map(artifacts_lib.stage_of, arms)):
-      for seed, env, arm, steps in itertools.product(
-        choice.seeds or scale.seeds,
-        scale.suites.get(suite, ()),
-        arms,
-        snapshots,
-      ):
-        if (
-          artifacts_lib.stage_of(arm) == stage
-          and env in (choice.games or [env])
-          and arm in (choice.arms or [arm])
-        ):
-          yield (stage, arm, env, seed), steps
+    for seed, env, arm, steps in itertools.product(
+      choice.seeds or scale.seeds,
+      scale.suites.get(suite, ()),
+      artifact.arms_of(suite),
+      snapshots,
+    ):
+      if env in (choice.games or [env]) and arm in (choice.arms or [arm]):
+        yield (artifacts_lib.stage_of(arm), arm, env, seed), steps
 
 
 class _Maker:

@@ -5,13 +5,14 @@ over the seeds of each environment and arm. See `data/effects.csv` for the list.
 """
 
 import functools
+import itertools
 import math
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
 from bt_acme.evaluation import intervals
-from experiments.harness import dataset, diagnosis
+from experiments.harness import dataset
 from experiments.paper import artifacts, published, results
 
 
@@ -164,7 +165,7 @@ class Finding(NamedTuple):
   seeds: int
   envs: tuple[str, ...]
   scales: tuple[str, ...]
-  problems: tuple[diagnosis.Problem, ...]
+  problems: tuple[dataset.Problem, ...]
 
   @property
   def is_measured(self) -> bool:
@@ -175,24 +176,23 @@ def measure(effect: Effect, found: results.Results) -> Finding:
   """Measures an effect in the environments in which all its arms were run."""
   envs = effect.envs(found.suites)
   samples = _samples(effect, envs, found)
-  common = [e for e in envs if all(e in sample.envs for sample in samples)]
   problems = [p for sample in samples for p in sample.problems]
   if not envs:
     problems.append(
-      diagnosis.Problem('The scale has no environments for', effect.suite)
+      dataset.Problem('The scale has no environments for', effect.suite)
     )
+  scales = {run.scale for sample in samples for run in sample.runs}
   estimate, seeds = intervals.Estimate(math.nan, math.nan, math.nan), 0
-  if common:
-    samples = _samples(effect, common, found)
+  is_measured = all(sample.envs for sample in samples)
+  if is_measured:
     values = (sample.values for sample in samples)
     estimate = intervals.bootstrap(COMPUTE[effect.statistic], *values)
     seeds = min(sample.seeds for sample in samples)
-  scales = {run.scale for sample in samples for run in sample.runs}
   return Finding(
     effect,
     estimate,
     seeds,
-    tuple(common),
+    samples[0].envs if is_measured else (),
     tuple(sorted(scales)),
     tuple(dict.fromkeys(problems)),
   )
@@ -206,20 +206,21 @@ def _samples(
   For a gain, each arm has two samples: the one with the most pre-training, then
   the one with the least. For any other statistic, each arm has one sample.
   """
-  read = functools.partial(found.sample, envs=envs, reading=effect.reading)
-  samples = []
-  for arm in effect.arms:
-    samples.append(read(arm))
-    if effect.statistic == 'gain':
-      budgets = found.budgets(arm, envs)
-      what = f'{arm} has fewer than two budgets of pre-training on'
-      missing = tuple(diagnosis.Problem(what, env) for env in envs)
-      samples.append(
-        read(arm, pretraining_steps=budgets[0])
-        if len(budgets) > 1
-        else results.ArmResults(np.empty((0, 0)), (), (), missing)
-      )
-  return samples
+
+  def read(key: tuple[str, bool], envs: Sequence[str]) -> results.ArmResults:
+    arm, is_shortest = key
+    budgets = found.budgets(arm, envs)
+    if not is_shortest:
+      return found.sample(arm, envs, effect.reading)
+    if len(budgets) > 1:
+      return found.sample(arm, envs, effect.reading, budgets[0])
+    what = f'{arm} has fewer than two budgets of pre-training on'
+    missing = tuple(dataset.Problem(what, env) for env in envs)
+    return results.ArmResults(np.empty((0, 0)), (), (), missing)
+
+  kinds = (False, True) if effect.statistic == 'gain' else (False,)
+  keys = list(itertools.product(effect.arms, kinds))
+  return list(results.in_shared_environments(read, keys, envs).values())
 
 
 @functools.cache

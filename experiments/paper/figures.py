@@ -15,8 +15,8 @@ from bt_acme import files
 from bt_acme.evaluation import intervals, plots
 from bt_acme.evaluation import panels as panels_lib
 from experiments.harness import dataset as dataset_lib
-from experiments.harness import diagnosis
-from experiments.paper import artifacts, captions, curves, published, results
+from experiments.harness.dataset import Problem
+from experiments.paper import artifacts, captions, published, results
 from experiments.paper.results import ArmResults
 
 # The labels of the y-axis by metric.
@@ -33,7 +33,6 @@ _MEDIANS = (
   'Bands are 95% bootstrap intervals over seeds.',
 )
 _MEANS = ('Lines are means over seeds.', 'Bands span the range over seeds.')
-_EXCLUDED = 'Excluded from medians, because another arm has no runs on'
 _ONE_SEED = 'A single seed has no band.'
 
 # Published algorithms in figure 2, after 100k interactions.
@@ -46,54 +45,34 @@ class Figure(NamedTuple):
 
   Attributes:
     panels: the panels, row by row.
-    columns: the number of panels in a row.
     caption: a description of seeds, budget, scale, lines and bands.
     problems: the missing data.
-    by_budget: whether the x-axis shows pre-training, on a logarithmic scale.
   """
 
   panels: tuple[panels_lib.Panel, ...]
-  columns: int
   caption: str
-  problems: tuple[diagnosis.Problem, ...]
-  by_budget: bool
+  problems: tuple[Problem, ...]
 
 
 def make(artifact: artifacts.Artifact, found: results.Results) -> Figure:
-  """Makes a figure.
-
-  Raises:
-    ValueError: if the runs belong to several scales.
-  """
-  scales = {run.scale for run in found.dataset.runs}
-  if len(scales) > 1:
-    raise ValueError(
-      f'dataset has runs of the scales {", ".join(sorted(scales))}, which '
-      'cannot be combined. Pass the runs of one scale.'
-    )
+  """Makes a figure."""
   source = _Panels(artifact, found)
   panels = tuple(source.make())
   problems = [problem for one in source.used for problem in one.problems]
   problems += [
-    diagnosis.Problem('The scale has no environments for', suite)
+    Problem('The scale has no environments for', suite)
     for suite in artifact.suites
     if not found.suites.get(suite)
   ]
-  # For example, 57 panels fill ten rows.
-  across = 6 if len(panels) > 12 else 4 if len(panels) > 9 else 3
-  return Figure(
-    panels,
-    artifact.columns or across,
-    _caption(artifact, source),
-    tuple(dict.fromkeys(problems)),
-    artifact.by_budget,
-  )
+  caption = _caption(artifact, source)
+  return Figure(panels, caption, tuple(dict.fromkeys(problems)))
 
 
 def draw(
   path: files.PathLike,
+  artifact: artifacts.Artifact,
   figure: Figure,
-  formats: Sequence[str] = panels_lib.FORMATS,
+  formats: Sequence[str],
 ) -> plots.Picture | None:
   """Draws a figure as PATH.png and PATH.pdf and writes its points to PATH.csv.
 
@@ -104,12 +83,15 @@ def draw(
   # Only counts, because names of runs would need more space than the panels.
   kinds = collections.Counter(problem.what for problem in figure.problems)
   counts = '; '.join(f'{what}: {count}' for what, count in kinds.items())
+  # For example, 57 panels fill ten rows.
+  across = 6 if len(figure.panels) > 12 else 4 if len(figure.panels) > 9 else 3
+  # Budgets of pre-training are far apart.
   return panels_lib.draw(
     path,
     figure.panels,
-    columns=figure.columns,
-    xlabel='frames of pre-training' if figure.by_budget else 'frames',
-    log_x=figure.by_budget,
+    columns=artifact.columns or across,
+    xlabel='frames of pre-training' if artifact.by_budget else 'frames',
+    log_x=artifact.by_budget,
     caption=figure.caption + (f' Incomplete: {counts}.' if counts else ''),
     formats=formats,
   )
@@ -196,7 +178,7 @@ class _Panels:
     artifact, found = self._artifact, self._results
     arms, is_median = artifact.arms_of(suite), metric == 'median'
     read: Callable[..., ArmResults] = functools.partial(
-      curves.read,
+      results.curve,
       column=metric if metric in dataset_lib.Score._fields else 'return_mean',
       window=artifact.window,
     )
@@ -208,9 +190,9 @@ class _Panels:
       # With fewer than two budgets, use the evaluations of pre-training.
       found = results.Results(found.dataset, zero_shot='pretraining')
     else:
-      read = curves.read_by_pretraining
+      read = results.by_pretraining
     read = functools.partial(read, found, is_normalized=is_median)
-    return curves.in_shared_environments(read, arms, envs, _EXCLUDED)
+    return results.in_shared_environments(read, arms, envs)
 
   def _ends(self, envs: Sequence[str]) -> dict[str, ArmResults]:
     """Reads the final results of arms that do not learn the task."""

@@ -5,6 +5,7 @@ distinct request, such as `table3 --seeds=0,1`, is stored in `requests/`, so
 that status and data cover all requested runs.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -49,14 +50,12 @@ class Folder:
     """
     if self.exists:
       self._check_same()
-    elif self.path.exists() and not self.path.is_dir():
+    elif self.path.exists() and (
+      not self.path.is_dir() or any(self.path.iterdir())
+    ):
       raise ValueError(
-        f'folder={str(self.path)!r} is a file. Choose a directory.'
-      )
-    elif self.path.is_dir() and any(self.path.iterdir()):
-      raise ValueError(
-        f'folder={str(self.path)!r} is not empty and has no {_MARK}. Choose an '
-        'empty or new directory.'
+        f'folder={str(self.path)!r} is a file, or is not empty and has no '
+        f'{_MARK}. Choose an empty or new directory.'
       )
 
   def claim(self) -> None:
@@ -82,9 +81,11 @@ class Folder:
     found = []
     for path in sorted((self.path / _REQUESTS).glob('*.json')):
       request = _read(path, 'Delete the file and request its artifacts again')
-      parts = {name: tuple(request[name]) for name in _PARTS}
-      choice = declarations.Selection(settings=dict(self.settings), **parts)
-      found.append((tuple(request['artifacts']), choice))
+      artifacts, *parts = (
+        tuple(request[name]) for name in ('artifacts', *_PARTS)
+      )
+      choice = declarations.Selection(*parts, settings=dict(self.settings))
+      found.append((artifacts, choice))
     return found
 
   def commands(self) -> list[str]:
@@ -151,11 +152,8 @@ _PARTS = ('seeds', 'games', 'arms')
 def _write_once(path: pathlib.Path, content: dict[str, Any]) -> None:
   """Writes a file unless it exists; any number of workers may try."""
   path.parent.mkdir(parents=True, exist_ok=True)
-  try:
-    with path.open('x') as file:
-      file.write(json.dumps(content, indent=2) + '\n')
-  except FileExistsError:
-    pass
+  with contextlib.suppress(FileExistsError), path.open('x') as file:
+    file.write(json.dumps(content, indent=2) + '\n')
 
 
 def _read(path: pathlib.Path, advice: str) -> dict[str, Any]:

@@ -14,14 +14,18 @@ import jax
 import optax
 
 from bt_acme import config as config_lib
-from bt_acme.config import agent, names, presets
-from bt_acme.config import run as run_config
+from bt_acme.config import names, presets
 from bt_acme.core import networks
 from bt_acme.evaluation import tables
 from experiments.paper import artifacts
-from experiments.paper.table_formats import Cell, PaperTable, TableRow
+from experiments.paper.table_formats import Cell, PaperTable
+from launch import run_bt, run_ngu
 
-_AGENTS = {'ngu': agent.NGUConfig, 'bt': agent.BTConfig}
+_SETTINGS = {
+  'ngu': run_ngu.Settings,
+  'bt': run_bt.Settings,
+  'run': run_bt.Settings,
+}
 
 
 def table(artifact: artifacts.Artifact) -> PaperTable:
@@ -31,21 +35,21 @@ def table(artifact: artifacts.Artifact) -> PaperTable:
     artifact,
     'hyper-parameter',
     ('paper', 'here', 'setting', 'agrees'),
-    tuple(_row(row) for row in rows),
+    {row['label']: _cells(row) for row in rows},
     "The paper's values come from its appendix. Our values are the defaults "
     'with the preset `paper`.',
     tuple(f'{r["label"]}: {r["note"]}.' for r in rows if r['note']),
   )
 
 
-def _row(row: Mapping[str, str]) -> TableRow:
+def _cells(row: Mapping[str, str]) -> list[Cell]:
   ours = _ours(row) if row['setting'] else []
   agrees = ''
   if row['value']:
     agrees = 'yes' if all(_equal(v, row['value']) for v in ours) else 'no'
   here = ', '.join(map(str, ours))
   texts = (row['printed'], here, row['setting'], agrees)
-  return TableRow(row['label'], tuple(Cell(text=text) for text in texts))
+  return [Cell(text=text) for text in texts]
 
 
 def _equal(ours: Any, printed: str) -> bool:
@@ -57,15 +61,12 @@ def _ours(row: Mapping[str, str]) -> list[Any]:
   setting = row['setting']
   if row['of'] == 'optax':
     return [inspect.signature(optax.adam).parameters[setting].default]
-  if row['of'] == 'run':
-    settings = presets.PRESETS['paper'].settings
-    known = settings.keys() & run_config.RunConfig.__dataclass_fields__
-    run = run_config.RunConfig(**{name: settings[name] for name in known})
-    return [getattr(run, setting)]
-  agents = (_AGENTS[name] for name in row['of'].split())
-  values = [
-    {**names.defaults_of(c), **presets.get('paper', c)}[setting] for c in agents
-  ]
+  values = []
+  for name in row['of'].split():
+    settings = _SETTINGS[name]
+    config = names.build(settings, presets.get('paper', settings))
+    total = {'num_environments': config.run.num_environments}
+    values.append({**names.flat(config), **total}[setting])
   return list(dict.fromkeys(values))
 
 

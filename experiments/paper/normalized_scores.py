@@ -15,7 +15,6 @@ writes the scores of the given environments to `data/reference_scores.csv`.
 Without arguments, the command updates all environments in the file.
 """
 
-import difflib
 import functools
 import heapq
 import itertools
@@ -26,6 +25,7 @@ import numpy as np
 from minigrid.core import world_object
 
 from bt_acme import environments, files
+from bt_acme.config import names
 from bt_acme.environments import minigrid, naming
 from bt_acme.evaluation import human_normalized_scores as atari
 from bt_acme.evaluation import tables
@@ -70,13 +70,6 @@ class SmallScore(NamedTuple):
   episodes: int
 
 
-class Solution(NamedTuple):
-  """The best episode of a layout: its return and its actions."""
-
-  value: float
-  actions: tuple[int, ...]
-
-
 class _State(NamedTuple):
   cell: tuple[int, int]
   direction: int
@@ -102,11 +95,11 @@ def measure(env: str, episodes: int, seed: int = 0) -> SmallScore:
   for _ in range(episodes):
     step = environment.reset()
     if not best or 'fixed' not in bonuses:
-      best.append(
-        _bound(environment, bonuses)
-        if is_bound
-        else solve(environment, bonuses).value
-      )
+      # Without rewards for new cells, the search finds the shortest path.
+      value, actions = solve(environment, {} if is_bound else bonuses)
+      if is_bound:
+        value = _bound(environment, bonuses, len(actions))
+      best.append(value)
     total = 0.0
     while not step.last():
       step = environment.step(int(rng.integers(num_actions)))
@@ -118,7 +111,9 @@ def measure(env: str, episodes: int, seed: int = 0) -> SmallScore:
   )
 
 
-def solve(environment: Any, bonuses: Mapping[str, Any]) -> Solution:
+def solve(
+  environment: Any, bonuses: Mapping[str, Any]
+) -> tuple[float, tuple[int, ...]]:
   """Finds the best episode from an environment's first observation.
 
   Uses Dijkstra's algorithm over cell, direction and opened doors. The search is
@@ -128,6 +123,9 @@ def solve(environment: Any, bonuses: Mapping[str, Any]) -> Solution:
   Args:
     environment: a MiniGrid environment at the start of an episode.
     bonuses: the values of its modifiers; `new_cell` must not be positive.
+
+  Returns:
+    The return of the best episode, and its actions.
 
   Raises:
     ValueError: if the environment has locked doors or objects that move or can
@@ -150,7 +148,7 @@ def solve(environment: Any, bonuses: Mapping[str, Any]) -> Solution:
     seen.add(state)
     if isinstance(inner.grid.get(*state.cell), world_object.Goal):
       value = 1 - cost + bonuses.get('door', 0.0) * len(state.opened)
-      solutions.append(Solution(value, actions))
+      solutions.append((value, actions))
       continue
     for action, then in _moves(inner.grid, state):
       step_cost = _STEP_COST / inner.max_steps
@@ -164,8 +162,7 @@ def solve(environment: Any, bonuses: Mapping[str, Any]) -> Solution:
       f'No path of at most {inner.max_steps} steps leads to a goal. Choose an '
       'environment with a goal.'
     )
-  nothing = Solution(0.0, ())
-  return max([nothing, *solutions], key=lambda solution: solution.value)
+  return max([(0.0, ()), *solutions], key=lambda solution: solution[0])
 
 
 def _moves(grid: Any, state: _State) -> Iterator[tuple[int, _State]]:
@@ -184,11 +181,12 @@ def _moves(grid: Any, state: _State) -> Iterator[tuple[int, _State]]:
     yield _FORWARD, state._replace(cell=ahead)
 
 
-def _bound(environment: Any, bonuses: Mapping[str, Any]) -> float:
+def _bound(
+  environment: Any, bonuses: Mapping[str, Any], shortest: int
+) -> float:
   """Returns an upper bound on returns if new cells are rewarded."""
   inner = environment._env
-  # Without rewards for new cells, the search finds the shortest path.
-  steps = np.arange(len(solve(environment, {}).actions), inner.max_steps + 1)
+  steps = np.arange(shortest, inner.max_steps + 1)
   cells = sum(isinstance(thing, _PASSABLE) for thing in inner.grid.grid)
   doors = sum(isinstance(t, world_object.Door) for t in inner.grid.grid)
   goal = 1 - _STEP_COST * steps / inner.max_steps
@@ -212,8 +210,6 @@ def _check_static(inner: Any) -> None:
 
 def read() -> dict[str, SmallScore]:
   """Reads the scores of `data/reference_scores.csv` by environment."""
-  if not PATH.exists():
-    return {}
   return {row.env: row for row in dataset.read_rows(PATH, SmallScore)}
 
 
@@ -237,12 +233,10 @@ def normalize(env: str, returns: Any) -> np.ndarray:
     return np.asarray(atari.human_normalized(env, returns))
   known = _cached_scores()
   if env not in known:
-    near = difflib.get_close_matches(env, [*known, *atari.FULL], cutoff=0.5)
     raise ValueError(
-      f'env={env!r} has no reference scores for 0 and 100'
-      + (f'; similar names are {", ".join(near)}' if near else '')
-      + '. For a MiniGrid environment, run '
-      f'`python -m experiments.paper.normalized_scores {env}`.'
+      f'env={env!r} has no reference scores for 0 and 100: '
+      f'{names.suggest(env, known)} Or measure them by `python -m '
+      f'experiments.paper.normalized_scores {env}`.'
     )
   random, best = known[env].random, known[env].best
   return 100 * ((np.asarray(returns, np.float64) - random) / (best - random))
@@ -254,7 +248,8 @@ def write(scores: Mapping[str, SmallScore]) -> None:
     {**row._asdict(), 'random': f'{row.random:.6f}', 'best': f'{row.best:.6f}'}
     for _, row in sorted(scores.items())
   ]
-  files.write_text(PATH, _HEADER + tables.csv_text(rows))
+  text = tables.csv_text(rows, header=SmallScore._fields)
+  files.write_text(PATH, _HEADER + text)
 
 
 def main(arguments: list[str]) -> None:

@@ -2,9 +2,10 @@
 
 import argparse
 import pathlib
+import re
 from typing import NoReturn, Sequence
 
-from experiments import arguments
+from experiments import command_line
 from experiments.harness import runs, slots
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import declarations, folders, report, scales
@@ -43,14 +44,12 @@ def read(words: Sequence[str], description: str) -> argparse.Namespace:
   command = given.command
   settings = {name: runs.parsed(name, value) for name, value in given.set}
   scale = scales.get(given.scale)
-  scale = scale._replace(
-    pretraining=arguments.known(
-      'pretraining', given.pretraining or scale.pretraining, scales.PRETRAINING
-    )
-  )
+  kind = given.pretraining or scale.pretraining
+  command_line.known('pretraining', kind, scales.PRETRAINING)
+  scale = scale._replace(pretraining=kind)
   path = pathlib.Path(given.folder or f'runs/paper/{scale.name}')
   given.folder = folders.Folder(path, scale, tuple(settings.items()))
-  seeds = arguments.seeds(given.seeds) if given.seeds else ()
+  seeds = command_line.seeds(given.seeds) if given.seeds else ()
   given.choice = declarations.Selection(
     seeds, given.games, given.arms, settings
   )
@@ -60,7 +59,7 @@ def read(words: Sequence[str], description: str) -> argparse.Namespace:
       '--seeds, --games and --arms only with `plan`, `work` and artifacts.'
     )
   for one in given.format:
-    arguments.known('format', one, report.FORMATS)
+    command_line.known('format', one, report.FORMATS)
   given.slots = slots.parse(given.slots or scale.slots)
   return given
 
@@ -91,12 +90,7 @@ def _parser(description: str) -> argparse.ArgumentParser:
     ('slots', '', str, _SLOTS_HELP),
     ('shard', '1/1', _shard, 'part of the runs to execute, such as 3/16'),
     ('format', _FORMATS, _words, 'formats, separated by commas'),
-    (
-      'hours',
-      'inf',
-      _hours,
-      'hours after which all runs are saved and stopped',
-    ),
+    ('hours', 'inf', _hours, 'hours after which runs are saved and stopped'),
   ):
     parser.add_argument(f'--{flag}', default=default, type=kind, help=text)
   parser.add_argument(
@@ -124,13 +118,13 @@ def _read_names(given: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     )
   known = (*artifacts_lib.ARTIFACTS, *(() if command else COMMANDS))
   for name in artifacts:
-    arguments.known('artifact', name, known)
+    command_line.known('artifact', name, known)
   default = () if command == 'render' else tuple(artifacts_lib.ARTIFACTS)
   return command, artifacts or default
 
 
 def _words(text: str) -> tuple[str, ...]:
-  return tuple(part for part in text.split(',') if part)
+  return tuple(filter(None, text.split(',')))
 
 
 def _hours(text: str) -> float:
@@ -141,14 +135,13 @@ def _hours(text: str) -> float:
 
 
 def _shard(text: str) -> tuple[int, int]:
-  part, _, parts = text.partition('/')
-  if not (part.isdecimal() and parts.isdecimal()) or not 1 <= int(part) <= int(
-    parts
-  ):
+  found = re.fullmatch('([0-9]+)/([0-9]+)', text)
+  part, parts = map(int, found.groups()) if found else (0, 0)
+  if not 1 <= part <= parts:
     raise argparse.ArgumentTypeError(
       f'shard={text!r} must have the form 3/16 (the third of sixteen parts).'
     )
-  return int(part), int(parts)
+  return part, parts
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 import collections
 import pathlib
 import statistics
-from typing import Counter, Mapping, NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 from bt_acme.evaluation import tables
 from experiments.harness import dataset, processes, records, runs
@@ -45,21 +45,20 @@ def estimates(
   found: dict[str, StageEstimate] = {}
   for stage in STAGES:
     group = [spec for spec in specs if spec.stage == stage]
-    done: list[runs.RunSpec] = []
-    left: list[runs.RunSpec] = []
+    done, left = [], []
     for spec in group:
       (done if spec.is_done(folder) else left).append(spec)
-    seconds = (records.read(folder, spec).seconds for spec in done)
-    measured = [each for each in seconds if each]
-    each = [_seconds(spec, scale) for spec in left]
+    measured = [records.read(folder, spec).seconds for spec in done]
+    measured = list(filter(None, measured))
+    seconds = sum(_seconds(spec, scale) for spec in left)
     if measured:
-      each = [statistics.median(measured)] * len(left)
+      seconds = statistics.median(measured) * len(left)
     if group:
       found[stage] = StageEstimate(
         len(group),
         len(left),
         sum(spec.budget_steps for spec in left),
-        sum(each) / 3600,
+        seconds / 3600,
         bool(measured),
       )
   return found
@@ -74,13 +73,11 @@ def plan(
   """Describes the planned runs as text; starts nothing."""
   by_stage = estimates(folder, specs, scale)
   found = list(by_stage.values())
-  total = [sum(one[i] for one in found) for i in range(4)]
+  counts = {STAGES[stage]: one[:4] for stage, one in by_stage.items()}
+  counts['all'] = tuple(sum(one[i] for one in found) for i in range(4))
   rows = [
     [title, num_runs, left, f'{actor_steps:,}', f'{hours:,.2f}']
-    for title, (num_runs, left, actor_steps, hours) in (
-      *((STAGES[stage], one[:4]) for stage, one in by_stage.items()),
-      ('all', total),
-    )
+    for title, (num_runs, left, actor_steps, hours) in counts.items()
   ]
   header = ['', 'runs', 'left', 'actor steps', 'hours']
   source = (
@@ -114,23 +111,22 @@ def status(
   folder: pathlib.Path, specs: Sequence[runs.RunSpec], scale: scales.Scale
 ) -> str:
   """Describes the progress of the runs and their failures as text."""
-  counts: dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
-  failed: list[runs.RunSpec] = []
+  counts = collections.defaultdict[str, list[str]](list)
+  failures: list[str] = []
   for spec in specs:
     found = records.status_of(folder, spec)
-    counts[f'{STAGES[spec.stage]}: {spec.arm}'][found] += 1
+    counts[f'{STAGES[spec.stage]}: {spec.arm}'].append(found)
     if found == dataset.FAILED:
-      failed.append(spec)
-  everything = sum(counts.values(), collections.Counter())
+      tail = records.read(folder, spec).tail[-_SHOWN_LINES:]
+      failures += ['', records.failure(folder, spec)]
+      failures += [f'  {line}' for line in tail]
+  everything = [status for found in counts.values() for status in found]
   rows = [
-    [name, *(count[status] for status in _STATUSES)]
-    for name, count in (*counts.items(), ('all', everything))
+    [name, *map(found.count, _STATUSES)]
+    for name, found in (*counts.items(), ('all', everything))
   ]
-  lines = [pretraining(scale), tables.table(['', *_STATUSES], rows)]
-  for spec in failed:
-    tail = records.read(folder, spec).tail[-_SHOWN_LINES:]
-    lines += ['', records.failure(folder, spec), *(f'  {x}' for x in tail)]
-  return '\n'.join(lines)
+  table = tables.table(['', *_STATUSES], rows)
+  return '\n'.join([pretraining(scale), table, *failures])
 
 
 def _wall_hours(

@@ -61,7 +61,7 @@ def data(artifact: str) -> dataset.Dataset:
   """
   unique = {
     (number.arm, number.env): number
-    for table in artifacts.find(artifact).scores
+    for table in artifacts.ARTIFACTS[artifact].scores
     for number in numbers(table)
     if number.env
   }
@@ -77,7 +77,7 @@ def _run(number: Printed) -> dataset.RunRow:
   steps = number.frames // artifacts.PAPER_FRAMES_PER_STEP
   return dataset.RunRow(
     run_id=f'published/{number.artifact}/{number.arm}/{number.env}',
-    scale='published',
+    scale='paper',
     stage=artifacts.stage_of(number.arm),
     arm=number.arm,
     env=number.env,

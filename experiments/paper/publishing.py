@@ -51,7 +51,7 @@ def publish(
     pictures = folder / report.RESULTS
     found = results.Results(kept, scale.suites)
     rendered = [
-      report.render(artifact, found, pictures, ('png',)).markdown
+      report.render(artifact, found, pictures, ('png',))[1]
       for artifact in artifacts
     ]
     verdicts = claims.evaluate(found)

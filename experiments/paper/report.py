@@ -1,13 +1,13 @@
 """Writes tables, figures and the report that combines them."""
 
 import pathlib
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, Sequence
 
 from bt_acme import files
 from bt_acme.evaluation import panels
 from bt_acme.evaluation import tables as table_text
 from experiments.harness import dataset as dataset_lib
-from experiments.harness import diagnosis
+from experiments.harness.dataset import RunRow
 from experiments.paper import (
   artifacts,
   claims,
@@ -25,24 +25,12 @@ RESULTS = 'results'  # The directory of artifacts, next to the report.
 _MOST_NAMES = 100  # Maximum number of failed or missing runs to list.
 
 
-class Rendered(NamedTuple):
-  """A rendered artifact.
-
-  Attributes:
-    paths: the files written.
-    markdown: the section of a report in the parent directory of the files.
-  """
-
-  paths: tuple[pathlib.Path, ...]
-  markdown: str
-
-
 def render(
   artifact_id: str,
   found: results.Results,
   folder: pathlib.Path,
   formats: Sequence[str] = FORMATS,
-) -> Rendered:
+) -> tuple[tuple[pathlib.Path, ...], str]:
   """Writes an artifact in all requested formats that apply to it.
 
   The caption of a figure is always written as text, even if nothing is drawn.
@@ -53,11 +41,15 @@ def render(
     folder: the output directory.
     formats: the requested formats, a subset of `FORMATS`.
 
+  Returns:
+    The files written, and the Markdown section of a report in the parent
+    directory of the files.
+
   Raises:
     ValueError: if the artifact is unknown or cannot be made from the dataset.
   """
   path = folder / artifact_id
-  artifact = artifacts.find(artifact_id)
+  artifact = artifacts.ARTIFACTS[artifact_id]
   if artifact.is_figure:
     figure = figures.make(artifact, found)
     return _figure(artifact, path, figure, formats)
@@ -70,7 +62,7 @@ def render(
     known = table_formats.FORMATS
     texts = {one: known[one](table) for one in formats if one in known}
     section = known['md'](table)
-  return Rendered(_written(path, texts), section)
+  return _written(path, texts), section
 
 
 def _written(
@@ -87,18 +79,18 @@ def _figure(
   path: pathlib.Path,
   figure: figures.Figure,
   formats: Sequence[str],
-) -> Rendered:
-  missing = diagnosis.sentences(figure.problems, _MOST_NAMES)
+) -> tuple[tuple[pathlib.Path, ...], str]:
+  missing = dataset_lib.sentences(figure.problems, _MOST_NAMES)
   caption = '\n'.join([figure.caption, *missing, ''])
   paths = _written(path, {'txt': caption})
   blocks = [figure.caption]
   formats = [one for one in formats if one in panels.FORMATS]
-  if figures.draw(path, figure, formats) is not None:
+  if figures.draw(path, artifact, figure, formats) is not None:
     paths = (*(path.with_suffix(f'.{one}') for one in formats), *paths)
     if 'png' in formats:
       picture = f'{path.parent.name}/{path.name}.png'
       blocks.insert(0, f'![{artifact.title}]({picture})')
-  return Rendered(paths, table_formats.section(artifact, blocks, missing))
+  return paths, table_formats.section(artifact, blocks, missing)
 
 
 def joined(
@@ -129,23 +121,27 @@ def joined(
   return '\n'.join(parts)
 
 
-def runs_table(runs: Sequence[dataset_lib.RunRow]) -> str:
+def runs_table(runs: Sequence[RunRow]) -> str:
   """Formats the counts, duration, commits and devices of runs as Markdown."""
-  stages: dict[str, list[dataset_lib.RunRow]] = {}
+  stages: dict[str, list[RunRow]] = {}
   for run in runs:
     stages.setdefault(planning.STAGES[run.stage], []).append(run)
   statuses = (dataset_lib.DONE, dataset_lib.FAILED)
   rows = [
     [
       *(title, len(found)),
-      *(sum(run.status == status for run in found) for status in statuses),
+      *([run.status for run in found].count(status) for status in statuses),
       f'{sum(run.seconds for run in found) / 3600:.2f}',
     ]
     for title, found in (*stages.items(), ('all', runs))
   ]
-  failed = [run for run in runs if run.status == dataset_lib.FAILED]
-  failures = diagnosis.sentences(
-    (diagnosis.of_run(run, '') for run in failed), _MOST_NAMES
+  failures = dataset_lib.sentences(
+    (
+      dataset_lib.problem_of(run, '')
+      for run in runs
+      if run.status == dataset_lib.FAILED
+    ),
+    _MOST_NAMES,
   )
   commits = '; '.join(sorted({_short(run.commit) for run in runs} - {''}))
   devices = '; '.join(sorted({run.device for run in runs} - {''}))

@@ -1,4 +1,10 @@
-"""Looks up results by arm and environment and reports missing data."""
+"""Looks up results by arm and environment and reports missing data.
+
+The results are single numbers of runs, or the lines of figures. Over frames of
+training, a line follows the evaluations of several runs, which take place at
+roughly the same steps; differing steps are interpolated. Over frames of
+pre-training, each point shows the final results of different runs.
+"""
 
 import collections
 import math
@@ -6,9 +12,9 @@ from typing import Any, Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
-from bt_acme.evaluation import tables
+from bt_acme.evaluation import plots, tables
 from experiments.harness import dataset as dataset_lib
-from experiments.harness import diagnosis
+from experiments.harness.dataset import Problem, RunRow
 from experiments.paper import artifacts, normalized_scores
 
 # Maximum distance between an evaluation and the requested step, as a share of
@@ -17,9 +23,11 @@ NEAR = 0.025
 # Shares of the budget that count as early. The first is the paper's 100M of 5B
 # frames. The second applies to runs with fewer than three evaluations in it.
 EARLY = (0.02, 0.1)
+# A figure shows at least this many evaluations, however short its window is.
+_FEWEST = 3
 
 # Returns a number for a run, such as its final return; None if it is missing.
-Reading = Callable[['Results', dataset_lib.RunRow], float | None]
+Reading = Callable[['Results', RunRow], float | None]
 
 
 _NO_FRAMES = np.zeros(0)
@@ -40,8 +48,8 @@ class ArmResults(NamedTuple):
 
   values: np.ndarray
   envs: tuple[str, ...]
-  runs: tuple[dataset_lib.RunRow, ...]
-  problems: tuple[diagnosis.Problem, ...]
+  runs: tuple[RunRow, ...]
+  problems: tuple[Problem, ...]
   frames: np.ndarray = _NO_FRAMES
 
   @property
@@ -73,22 +81,20 @@ class Results:
     self.dataset = dataset
     self.suites = suites
     self._zero_shot = zero_shot
-    self._runs = collections.defaultdict[Any, list[dataset_lib.RunRow]](list)
+    self._runs = collections.defaultdict[Any, list[RunRow]](list)
     for run in sorted(dataset.runs, key=lambda run: run.budget_steps):
       self._runs[run.stage, run.arm, run.env].append(run)
     self._scores = collections.defaultdict[Any, list[dataset_lib.Score]](list)
     for score in sorted(dataset.scores, key=lambda score: score.actor_steps):
       self._scores[score.run_id, score.source].append(score)
 
-  def scores(
-    self, run: dataset_lib.RunRow, source: str
-  ) -> list[dataset_lib.Score]:
+  def scores(self, run: RunRow, source: str) -> list[dataset_lib.Score]:
     """Returns the scores of a run from one source, sorted by actor steps."""
     return self._scores.get((run.run_id, source), [])
 
   def runs_of(
     self, arm: str, env: str, pretraining_steps: int | None = None
-  ) -> list[dataset_lib.RunRow]:
+  ) -> list[RunRow]:
     """Returns one run per seed, sorted by seed, each with the largest budget.
 
     Args:
@@ -111,7 +117,7 @@ class Results:
     found = (run for env in envs for run in self._found(arm, env))
     return sorted({run.pretraining_steps for run in found})
 
-  def _found(self, arm: str, env: str) -> list[dataset_lib.RunRow]:
+  def _found(self, arm: str, env: str) -> list[RunRow]:
     stage = self._zero_shot if arm in artifacts.ZERO_SHOT else 'transfer'
     return self._runs.get((stage, arm, env), [])
 
@@ -136,57 +142,50 @@ class Results:
       for run in self.runs_of(arm, env, pretraining_steps)
     }
     found = {run: value for run, value in read.items() if value is not None}
-    missing = [
-      diagnosis.of_run(run, 'No evaluation near the required step')
-      for run in read
-      if run not in found
-    ]
-    runs, few = balanced(arm, found)
-    return combined(
-      runs,
-      np.array([found[run] for run in runs]),
-      [*not_run(arm, envs, read), *missing, *few],
-    )
+    runs, problems = balanced(arm, envs, read, found)
+    return combined(runs, np.array([found[run] for run in runs]), problems)
 
 
 def balanced(
-  arm: str, runs: Iterable[dataset_lib.RunRow]
-) -> tuple[list[dataset_lib.RunRow], list[diagnosis.Problem]]:
-  """Selects equally many runs of an arm for each environment.
+  arm: str,
+  envs: Iterable[str],
+  runs: Iterable[RunRow],
+  usable: Iterable[RunRow],
+) -> tuple[list[RunRow], list[Problem]]:
+  """Selects equally many usable runs of an arm for each environment.
 
   Returns:
-    The runs by environment, and the environments that limit their number.
+    The selected runs by environment, and the missing data.
   """
-  by_env = collections.defaultdict[str, list[dataset_lib.RunRow]](list)
-  for run in runs:
+  some = {run.env for run in runs}
+  what = f'{arm} was not run on'
+  problems = [Problem(what, env) for env in envs if env not in some]
+  problems += [
+    dataset_lib.problem_of(run, 'No evaluation near the required step')
+    for run in runs
+    if run not in usable
+  ]
+  by_env = collections.defaultdict[str, list[RunRow]](list)
+  for run in usable:
     by_env[run.env].append(run)
-  counts = {env: len(found) for env, found in by_env.items()}
-  seeds = min(counts.values(), default=0)
+  counts = [len(found) for found in by_env.values()]
+  seeds = min(counts, default=0)
   what = (
     f'{arm} uses only {tables.counted(seeds, "seed")} of each environment, '
     'because there are no more on'
   )
-  problems = [
-    diagnosis.Problem(what, env)
-    for env, count in counts.items()
-    if count == seeds < max(counts.values())
+  problems += [
+    Problem(what, env)
+    for env, found in by_env.items()
+    if len(found) == seeds < max(counts)
   ]
   return [run for found in by_env.values() for run in found[:seeds]], problems
 
 
-def not_run(
-  arm: str, envs: Iterable[str], runs: Iterable[dataset_lib.RunRow]
-) -> list[diagnosis.Problem]:
-  """Reports the environments in which an arm has no runs."""
-  some = {run.env for run in runs}
-  what = f'{arm} was not run on'
-  return [diagnosis.Problem(what, env) for env in envs if env not in some]
-
-
 def combined(
-  runs: Sequence[dataset_lib.RunRow],
+  runs: Sequence[RunRow],
   values: np.ndarray,
-  problems: Iterable[diagnosis.Problem],
+  problems: Iterable[Problem],
   frames: np.ndarray = _NO_FRAMES,
 ) -> ArmResults:
   """Combines balanced runs with their values [runs] or [runs, N]."""
@@ -195,6 +194,129 @@ def combined(
   values = values.reshape(len(envs), seeds, *values.shape[1:])
   return ArmResults(
     values.swapaxes(0, 1), envs, tuple(runs), tuple(problems), frames
+  )
+
+
+def in_shared_environments(
+  read: Callable[[Any, Sequence[str]], ArmResults],
+  keys: Sequence[Any],
+  envs: Sequence[str],
+) -> dict[Any, ArmResults]:
+  """Reads several samples in the same environments, as required for medians.
+
+  An environment counts if all samples have it; samples without any environment
+  are ignored.
+
+  Args:
+    read: reads a sample, given by its key, in the given environments.
+    keys: the keys, such as arms.
+    envs: the environments.
+
+  Returns:
+    The samples by key.
+  """
+  every = {key: read(key, envs) for key in keys}
+  some = [one.envs for one in every.values() if one.envs]
+  shared = [env for env in envs if all(env in one for one in some)]
+  return {
+    key: read(key, shared)._replace(problems=one.problems)
+    for key, one in every.items()
+  }
+
+
+def curve(
+  results: Results,
+  arm: str,
+  envs: Sequence[str],
+  *,
+  is_normalized: bool,
+  column: str = 'return_mean',
+  window: float = 1.0,
+) -> ArmResults:
+  """Reads the evaluations of an arm's runs in several environments.
+
+  Only finished runs count. If no run is finished in any of the environments,
+  the evaluations of running and failed runs count instead. The number of seeds
+  is the same in all environments, and curves end at the last frame that all
+  runs have reached.
+
+  Args:
+    results: the results.
+    arm: the arm.
+    envs: the environments.
+    is_normalized: whether to normalize the values.
+    column: the column of scores to read; NaN is ignored.
+    window: the share of the budget to show; extended if it contains fewer than
+      three evaluations.
+  """
+  points = {}
+  for run in (run for env in envs for run in results.runs_of(arm, env)):
+    steps, values = column_of(results, run, column)
+    if is_normalized:
+      values = normalized_scores.normalize(run.env, values)
+    steps, values = plots.means_by_step((steps, values))
+    points[run] = steps * run.frames_per_step, values
+  some = [run for run, (frames, _) in points.items() if len(frames)]
+  done = [run for run in some if run.status == dataset_lib.DONE]
+  counted, problems = balanced(arm, envs, points, done or some)
+  if not done:
+    problems += [dataset_lib.problem_of(run, '') for run in some]
+  frames, values = _aligned([points[run] for run in counted])
+  budget = max((r.budget_steps * r.frames_per_step for r in counted), default=0)
+  within = int(np.searchsorted(frames, window * budget, side='right'))
+  shown = max(within, _FEWEST)
+  return combined(counted, values[:, :shown], problems, frames[:shown])
+
+
+def _aligned(curves: Sequence[plots.Curve]) -> plots.Curve:
+  """Interpolates all curves at the frames of the curve with the fewest points.
+
+  Args:
+    curves: the curves, each with at least one point.
+
+  Returns:
+    Frames [N] within the range of all curves, and values [curves, N].
+  """
+  if not curves:
+    return np.zeros(0), np.zeros((0, 0))
+  start = max(frames[0] for frames, _ in curves)
+  end = min(frames[-1] for frames, _ in curves)
+  within = [f[(f >= start) & (f <= end)] for f, _ in curves]
+  shared = min(filter(len, within), key=len, default=np.zeros(0))
+  return shared, np.stack([np.interp(shared, *curve) for curve in curves])
+
+
+def by_pretraining(
+  results: Results, arm: str, envs: Sequence[str], *, is_normalized: bool
+) -> ArmResults:
+  """Reads the final results of an arm's runs by frames of pre-training.
+
+  An environment counts only if it has runs with every budget that occurs.
+
+  Args:
+    results: the results.
+    arm: the arm.
+    envs: the environments.
+    is_normalized: whether to normalize the returns.
+  """
+  reading = at(1.0, is_normalized)
+  every = in_shared_environments(
+    lambda steps, envs: results.sample(arm, envs, reading, steps),
+    results.budgets(arm, envs),
+    envs,
+  )
+  problems = tuple(p for one in every.values() for p in one.problems)
+  samples = {steps: one for steps, one in every.items() if one.envs}
+  if not samples:
+    return ArmResults(np.zeros((0, 0, 0)), (), (), problems)
+  first, *_ = samples.values()
+  seeds = min(one.seeds for one in samples.values())
+  return ArmResults(
+    np.stack([one.values[:seeds] for one in samples.values()], axis=-1),
+    first.envs,
+    tuple(run for one in samples.values() for run in one.runs),
+    problems,
+    np.array(list(samples), np.float64) * first.runs[0].frames_per_step,
   )
 
 
@@ -210,7 +332,7 @@ def at(share: float, is_normalized: bool = False) -> Reading:
     is_normalized: whether to normalize the return.
   """
 
-  def read(results: Results, run: dataset_lib.RunRow) -> float | None:
+  def read(results: Results, run: RunRow) -> float | None:
     if math.isnan(share):
       value = early_area(results, run)
     else:
@@ -222,9 +344,7 @@ def at(share: float, is_normalized: bool = False) -> Reading:
   return read
 
 
-def _return_at(
-  share: float, results: Results, run: dataset_lib.RunRow
-) -> float | None:
+def _return_at(share: float, results: Results, run: RunRow) -> float | None:
   after = results.scores(run, dataset_lib.FINAL)
   if share == 1 and after:
     return after[-1].return_mean
@@ -239,7 +359,7 @@ def _return_at(
   return near.return_mean
 
 
-def early_area(results: Results, run: dataset_lib.RunRow) -> float | None:
+def early_area(results: Results, run: RunRow) -> float | None:
   """Returns the mean return over the early part of training.
 
   The mean is the area under the curve, linearly interpolated between
@@ -256,33 +376,31 @@ def early_area(results: Results, run: dataset_lib.RunRow) -> float | None:
   return float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2) / end)
 
 
-def peak_over_rest(results: Results, run: dataset_lib.RunRow) -> float | None:
+def peak_over_rest(results: Results, run: RunRow) -> float | None:
   """Returns how much the use of the extra action peaks in the first third.
 
   This is the maximum greedy share of the extra action in the first third of a
   run minus the maximum in the rest.
   """
-  first, rest = _thirds(results, run)
-  return float(first.max() - rest.max()) if len(first) and len(rest) else None
+  return _peak_over(np.max, results, run)
 
 
-def peak_over_end(results: Results, run: dataset_lib.RunRow) -> float | None:
+def peak_over_end(results: Results, run: RunRow) -> float | None:
   """Returns the peak in the first third minus the share at the end of a run."""
-  first, rest = _thirds(results, run)
-  return float(first.max() - rest[-1]) if len(first) and len(rest) else None
+  return _peak_over(lambda rest: rest[-1], results, run)
 
 
-def _thirds(
-  results: Results, run: dataset_lib.RunRow
-) -> tuple[np.ndarray, np.ndarray]:
-  """Returns greedy shares of the extra action in and after the first third."""
+def _peak_over(
+  other: Callable[[np.ndarray], Any], results: Results, run: RunRow
+) -> float | None:
   steps, shares = column_of(results, run, 'greedy_extra_share')
-  first = steps <= run.budget_steps / 3
-  return shares[first], shares[~first]
+  is_first = steps <= run.budget_steps / 3
+  first, rest = shares[is_first], shares[~is_first]
+  return float(first.max() - other(rest)) if len(first) and len(rest) else None
 
 
 def column_of(
-  results: Results, run: dataset_lib.RunRow, name: str
+  results: Results, run: RunRow, name: str
 ) -> tuple[np.ndarray, np.ndarray]:
   """Returns actor steps and values of a column of evaluations, without NaN."""
   scores = results.scores(run, dataset_lib.EVALUATOR)

@@ -15,7 +15,7 @@ import json
 import re
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from experiments import arguments
+from experiments import command_line
 from experiments.paper.artifacts import DATA, PAPER_SUITES, Suites
 
 SHARED, PER_SEED = 'shared', 'per_seed'
@@ -98,7 +98,7 @@ def pretraining_env(env: str) -> str:
 
 def get(name: str) -> Scale:
   """Returns a scale; raises ValueError for an unknown one."""
-  return SCALES[arguments.known('scale', name, SCALES)]
+  return SCALES[command_line.known('scale', name, SCALES)]
 
 
 def _is_atari(env: str) -> bool:

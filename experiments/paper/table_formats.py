@@ -56,13 +56,6 @@ class Cell(NamedTuple):
     return math.isnan(self.value)
 
 
-class TableRow(NamedTuple):
-  """A row: a title and one cell per column."""
-
-  title: str
-  cells: tuple[Cell, ...]
-
-
 class PaperTable(NamedTuple):
   """A table to render.
 
@@ -70,7 +63,7 @@ class PaperTable(NamedTuple):
     artifact: the artifact.
     corner: the title of the first column.
     columns: the titles of the other columns.
-    rows: the rows.
+    rows: one cell per column, by the title of the row.
     caption: a description of seeds, games, budget, scale and cells.
     notes: irregularities in the paper and missing data.
   """
@@ -78,7 +71,7 @@ class PaperTable(NamedTuple):
   artifact: artifacts.Artifact
   corner: str
   columns: tuple[str, ...]
-  rows: tuple[TableRow, ...]
+  rows: Mapping[str, Sequence[Cell]]
   caption: str
   notes: tuple[str, ...] = ()
 
@@ -86,8 +79,8 @@ class PaperTable(NamedTuple):
   def lines(self) -> Iterator[list[str]]:
     """The cells as shown to readers: the header, then the rows."""
     yield [self.corner, *self.columns]
-    for row in self.rows:
-      yield [row.title, *map(_shown, row.cells)]
+    for title, cells in self.rows.items():
+      yield [title, *map(_shown, cells)]
 
 
 def ours(cell: Cell) -> str:
@@ -135,15 +128,15 @@ def _csv(table: PaperTable) -> str:
     [
       {
         'artifact': table.artifact.id,
-        'row': row.title,
+        'row': title,
         'column': column,
         'ours': cell.text or cell.value,
         **{name: getattr(cell, name) for name in _CSV_COLUMNS},
         'comparable': int(cell.comparable),
         'note': cell.note,
       }
-      for row in table.rows
-      for column, cell in zip(table.columns, row.cells, strict=True)
+      for title, cells in table.rows.items()
+      for column, cell in zip(table.columns, cells, strict=True)
     ],
     digits=10,
   )

@@ -12,7 +12,7 @@ import numpy as np
 
 from bt_acme.evaluation import intervals
 from experiments.harness import dataset as dataset_lib
-from experiments.harness import diagnosis
+from experiments.harness.dataset import Problem, RunRow
 from experiments.paper import (
   artifacts,
   captions,
@@ -21,12 +21,10 @@ from experiments.paper import (
   published,
   results,
 )
-from experiments.paper.table_formats import Cell, PaperTable, TableRow
+from experiments.paper.table_formats import Cell, PaperTable
 
 # Titles of suites in column headers.
 _SUITE_TITLES = {'full': 'all', 'atari_26': '26', 'atari_47': '47'}
-# Scales that are comparable with the paper: its reproduction and its own runs.
-_PAPER_SCALES = ('paper', 'published')
 
 
 def make(artifact: artifacts.Artifact, found: results.Results) -> PaperTable:
@@ -38,13 +36,16 @@ def make(artifact: artifacts.Artifact, found: results.Results) -> PaperTable:
   else:
     corner, columns, numbers = _by_environment(artifact, found.suites)
   cells = _Cells(artifact, found)
-  rows = tuple(
-    TableRow(title, tuple(map(cells.make, row))) for title, row in numbers
-  )
+  rows = {title: list(map(cells.make, row)) for title, row in numbers}
   return PaperTable(
     *(artifact, corner, columns, rows),
-    captions.of_table(artifact, cells.used, rows, found.suites),
-    (*artifact.notes, *diagnosis.sentences(cells.problems)),
+    captions.of_table(
+      artifact,
+      cells.used,
+      itertools.chain(*rows.values()),
+      found.suites,
+    ),
+    (*artifact.notes, *dataset_lib.sentences(cells.problems)),
   )
 
 
@@ -126,16 +127,16 @@ class _Cells:
       self._stands_for = dict(zip(here, paper, strict=True))
 
   @property
-  def used(self) -> list[dataset_lib.RunRow]:
+  def used(self) -> list[RunRow]:
     """The runs behind the cells."""
     return [run for sample in self._samples.values() for run in sample.runs]
 
   @property
-  def problems(self) -> list[diagnosis.Problem]:
+  def problems(self) -> list[Problem]:
     """The missing data, including runs that failed after their evaluation."""
     found = [p for sample in self._samples.values() for p in sample.problems]
     failed = (r for r in self.used if r.status == dataset_lib.FAILED)
-    return [*found, *(diagnosis.of_run(run, '') for run in failed)]
+    return [*found, *(dataset_lib.problem_of(run, '') for run in failed)]
 
   def make(self, number: _Number) -> Cell:
     """Makes a cell; comparable numbers get as many decimals as the paper's."""
@@ -179,7 +180,7 @@ class _Cells:
       reading = results.at(number.share, is_normalized=not is_score)
       self._samples[key] = self._results.sample(number.arm, envs, reading)
     sample = self._samples[key]
-    note = ' '.join(diagnosis.sentences(sample.problems))
+    note = ' '.join(dataset_lib.sentences(sample.problems))
     if not sample.envs:
       return Cell(note=note)
     statistic = effects.METRICS['mean' if is_score else number.metric]
@@ -196,14 +197,12 @@ class _Cells:
     )
 
 
-def _is_comparable(
-  run: dataset_lib.RunRow, share: float, frames: float
-) -> bool:
+def _is_comparable(run: RunRow, share: float, frames: float) -> bool:
   """Returns whether the budget and the scale of a run match the paper."""
   # The frames of training with rewards.
   learned = share * run.budget_steps * run.frames_per_step
   return (
-    run.scale in _PAPER_SCALES
+    run.scale == 'paper'
     and (0 if run.stage == 'zero_shot' else round(learned)) == frames
     and run.pretraining_steps in (0, artifacts.PAPER_PRETRAINING_STEPS)
   )

@@ -11,12 +11,11 @@ from PIL import Image
 
 from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
-from bt_acme.config import names, presets
+from bt_acme.config import names
 from bt_acme.config import run as run_config
 from bt_acme.core.intrinsic import host_reward
 from bt_acme.environments import atari
 from experiments.atari import exploring, learning, montezuma, room_map
-from experiments.atari import visits as visits_lib
 
 _LEFT, _RIGHT = 4, 3
 
@@ -135,13 +134,6 @@ def test_invalid_settings_are_rejected(config_class, settings, message):
     config_class(**settings)
 
 
-def test_the_default_workdir_depends_on_command_and_game():
-  folder = learning.LearnConfig(game='pong').folder
-  assert folder.is_absolute() and folder.parts[-3:] == ('runs', 'atari', 'pong')
-  other = learning.LearnConfig(game='montezuma_revenge').folder
-  assert exploring.ExploreConfig().folder != other
-
-
 def _act(environment, action, times):
   """Takes an action several times; returns the player's x and y."""
   for _ in range(times):
@@ -205,7 +197,7 @@ class _CountingPlayer:
 
 def test_every_policy_takes_the_same_number_of_actions():
   player = _CountingPlayer()
-  visits = visits_lib.play(
+  visits = montezuma.play(
     player, env=montezuma.GAME, num_games=1, actor_steps=1_400, seed=0
   )
   assert visits.actor_steps == sum(visits.counts.values()) == 1_400
@@ -219,7 +211,7 @@ def test_every_policy_takes_the_same_number_of_actions():
 
 
 def test_counts_are_drawn_over_the_images_of_their_rooms():
-  visits = visits_lib.Visits(
+  visits = montezuma.Visits(
     counts=collections.Counter(
       {
         montezuma.Position(1, 0, 0): 5,
@@ -236,16 +228,6 @@ def test_counts_are_drawn_over_the_images_of_their_rooms():
   assert grid.sum() == 12 and grid[0, 4 * 20] == 5 and grid[-1, -1] == 7
   assert (picture[-12:-6, -12:-6] == 250).all()
   assert (picture[10, 4 * 160 + 10] == 70).all()  # Room 1 has no image.
-
-
-def test_the_map_ends_below_the_lowest_visited_room():
-  assert room_map.floors_shown([1]) == 2
-  assert room_map.floors_shown([1, 5]) == 3
-  assert room_map.floors_shown([15]) == 4
-  counts = collections.Counter({montezuma.Position(1, 0, 0): 5})
-  grid = room_map.counts(visits_lib.Visits(counts=counts), 2)
-  assert grid.shape == (2 * 19, 5 * 20) and grid[0, 2 * 20] == 5
-  assert room_map.background({}, 2).shape == (2 * 152, 5 * 160, 3)
 
 
 def _export_untrained(script, flags):
@@ -290,9 +272,3 @@ def test_exploring_prints_a_table_and_draws_the_rooms(tmp_path, capsys):
   with Image.open(tmp_path / 'rooms.png') as image:
     width, height = image.size
   assert width > 2 * height
-
-
-def test_the_preset_uses_one_actor():
-  assert presets.get('atari_small', config_lib.R2D2Config)['trace_decay'] == 0.8
-  assert 'trace_decay' not in presets.get('atari_small', config_lib.NGUConfig)
-  assert presets.PRESETS['atari_small'].settings['num_actors'] == 1

@@ -26,9 +26,3 @@ def test_the_logged_estimate_is_accurate():
       np.testing.assert_allclose(
         result.estimate, result.priority_over_uniform, rtol=0.1
       )
-
-
-def test_the_table_has_a_row_for_each_kind_and_rate():
-  lines = priorities.table(600, 200, 1).splitlines()
-  assert len(lines) == 2 + len(priorities.KINDS) * len(priorities.RATES)
-  assert lines[2].split()[:2] == ['0.4', 'one']

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from experiments.harness import dataset, gather, logs, records, runs
+from experiments.harness import dataset, gather, records, runs
 from tests.experiments.harness import fakes
 
 _HEADER = 'actor_steps,episode_return,episode_length,flight_share'
@@ -15,7 +15,7 @@ _HEADER = 'actor_steps,episode_return,episode_length,flight_share'
 def _log(path, lines, *, header=_HEADER, end='\n'):
   path.parent.mkdir(parents=True, exist_ok=True)
   path.write_text('\n'.join([header, *lines]) + end)
-  return logs.read(path)
+  return gather.read_log(path)
 
 
 @pytest.mark.parametrize(
@@ -38,49 +38,56 @@ def _log(path, lines, *, header=_HEADER, end='\n'):
   ],
 )
 def test_repeated_and_damaged_rows_are_omitted(tmp_path, lines, steps, notes):
-  log = _log(tmp_path / 'logs.csv', lines)
-  assert [row['actor_steps'] for row in log.rows] == steps
-  assert log.notes == notes
+  rows, found = _log(tmp_path / 'logs.csv', lines)
+  assert [row['actor_steps'] for row in rows] == steps
+  assert tuple(found) == notes
 
 
-def test_an_empty_cell_has_no_value(tmp_path):
-  log = _log(tmp_path / 'logs.csv', ['10,1,5,0', '30,3,,0'])
-  assert ['episode_length' in row for row in log.rows] == [True, False]
-
-
-def _with_sessions(path, rows, column='session'):
+@pytest.mark.parametrize(
+  ('column', 'rows', 'omitted', 'scores'),
+  [
+    # Evaluators may overtake each other.
+    (
+      'session',
+      [(0, 0, 0, 1), (21, 20, 0, 2), (10, 10, 0, 3)],
+      [],
+      [(0, 1), (10, 3), (20, 2)],
+    ),
+    *(
+      (
+        column,
+        [(5, 0, 0, 1), (12, 10, 0, 2), (21, 20, 0, 3), (12, 10, 1, 4)],
+        ['1 repeated row was omitted'],
+        [(0, 1), (10, 4)],
+      )
+      for column in ('session', 'life')
+    ),
+  ],
+)
+def test_sessions_determine_which_rows_are_repeated(
+  tmp_path, column, rows, omitted, scores
+):
   header = f'actor_steps,evaluation_point,{column},episode_return'
-  log = _log(path, [','.join(map(str, row)) for row in rows], header=header)
-  scores = logs.evaluations('a', log.rows)
-  return log.notes, [(s.actor_steps, s.return_mean) for s in scores]
-
-
-def test_evaluators_may_overtake_each_other(tmp_path):
-  rows = [(0, 0, 0, 1), (21, 20, 0, 2), (10, 10, 0, 3)]
-  notes, scores = _with_sessions(tmp_path / 'logs.csv', rows)
-  assert (notes, scores) == ((), [(0, 1), (10, 3), (20, 2)])
-
-
-@pytest.mark.parametrize('column', ['session', 'life'])
-def test_sessions_determine_which_rows_are_repeated(tmp_path, column):
-  rows = [(5, 0, 0, 1), (12, 10, 0, 2), (21, 20, 0, 3), (12, 10, 1, 4)]
-  notes, scores = _with_sessions(tmp_path / 'logs.csv', rows, column)
-  assert notes == ('1 repeated row was omitted',)
-  assert scores == [(0, 1), (10, 4)]
+  lines = [','.join(map(str, row)) for row in rows]
+  found, notes = _log(tmp_path / 'logs.csv', lines, header=header)
+  assert notes == omitted
+  assert [
+    (s.actor_steps, s.return_mean) for s in gather.evaluations('a', found)
+  ] == scores
 
 
 @pytest.mark.parametrize('last', ['3', '30,3.', '30,3.5,5', '30,3.5,5,0'])
 def test_a_truncated_last_row_is_omitted_and_reported(tmp_path, last):
-  log = _log(tmp_path / 'logs.csv', ['10,1,5,0', last], end='')
-  assert [row['actor_steps'] for row in log.rows] == [10]
-  assert log.notes == ('The truncated last row was omitted',)
+  rows, notes = _log(tmp_path / 'logs.csv', ['10,1,5,0', last], end='')
+  assert [row['actor_steps'] for row in rows] == [10]
+  assert notes == ['The truncated last row was omitted']
 
 
 @pytest.mark.parametrize('text', ['', _HEADER, f'{_HEADER}\n'])
 def test_a_log_without_rows(tmp_path, text):
   (tmp_path / 'logs.csv').write_text(text)
-  assert not logs.read(tmp_path / 'logs.csv').rows
-  assert logs.read(tmp_path / 'none.csv') == logs.Log()
+  assert gather.read_log(tmp_path / 'logs.csv')[0] == []
+  assert gather.read_log(tmp_path / 'none.csv') == ([], [])
 
 
 def test_the_steps_of_a_bin_are_those_of_its_end():
@@ -88,7 +95,7 @@ def test_the_steps_of_a_bin_are_those_of_its_end():
     {'actor_steps': steps, 'episode_return': value}
     for steps, value in ((0, 1.0), (250, 3.0), (251, 5.0), (1_003, 7.0))
   ]
-  scores = logs.binned('a', rows, 1_000, 4)
+  scores = gather.binned('a', rows, 1_000, 4)
   found = [(s.actor_steps, s.episodes) for s in scores]
   assert found == [(250, 2), (500, 1), (1_000, 1)]
   assert scores[0].return_mean == 2 and scores[0].return_std == 1
@@ -100,7 +107,7 @@ def test_a_score_averages_the_episodes_that_have_a_value():
     {'actor_steps': 1, 'episode_return': 1.0, 'episode_length': 10.0},
     {'actor_steps': 1, 'episode_return': 2.0, 'flight_share': 0.5},
   ]
-  score = logs.evaluations('a', rows)[0]
+  score = gather.evaluations('a', rows)[0]
   found = (score.return_mean, score.return_std, score.length_mean)
   np.testing.assert_allclose(found, (1.5, 0.5, 10.0))
   assert score.flight_share == 0.5 and math.isnan(score.cells)

@@ -77,7 +77,7 @@ def test_pretraining_comes_first_and_then_seed_by_seed():
 @pytest.mark.parametrize(
   ('text', 'message'),
   [
-    ('lstm_sise=3', "Did you mean 'lstm_size'"),
+    ('lstm_sise=3', "did you mean 'lstm_size'"),
     ('env=pong', 'determined by'),
     ('lstm_size=a', 'type int'),
     ('flights=perhaps', 'type bool'),

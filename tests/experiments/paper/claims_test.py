@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from experiments.harness import dataset as dataset_lib
-from experiments.harness import diagnosis
 from experiments.paper import artifacts, claims, effects, published, results
 from tests.experiments.paper import fake_results as fake
 from tests.experiments.paper.fake_results import FAR, NEAR, STEPS, SUITES
@@ -73,18 +72,16 @@ def test_the_papers_scores_reproduce_the_papers_effects(claim_id):
 
 def test_some_effects_follow_only_from_the_papers_summaries():
   paper = {
-    claim_id: _verdict(claim_id, fake.NOTHING).paper
-    for claim_id in ('C1', 'C3', 'C5', 'C8')
+    claim: [
+      effects.of_the_paper(effect, _BY_ID[claim].artifact)
+      for effect in _BY_ID[claim].effects
+    ]
+    for claim in ('C1', 'C3', 'C5', 'C8')
   }
   np.testing.assert_allclose(paper['C1'], (81.72 - 40.86, 40.86 - 3.46))
   assert paper['C3'][1] == pytest.approx(273.49 - 229.75)
   assert paper['C5'][1] == pytest.approx(100.89 - 42.55)
   np.testing.assert_allclose(paper['C8'], (144, 144, 28, 28))
-
-
-def test_without_runs_no_claim_was_run():
-  verdicts = claims.evaluate(results.Results(fake.NOTHING, {}))
-  assert {verdict.verdict for verdict in verdicts} == {claims.NOT_RUN}
 
 
 def _hard(bt, r2d2, ez):
@@ -143,16 +140,6 @@ def _budgets(arm, env, stage, returns):
   return fake.data([r for r, _ in found], (fake.final(*one) for one in found))
 
 
-def test_a_claim_without_deciding_effects_counts_as_not_run():
-  data = _budgets('bt_ngu', NEAR, 'transfer', {10: 0.1, 50: 0.5})
-  verdict = _verdict('C17', data, SUITES)
-  assert verdict.verdict == claims.NOT_RUN
-  gain = verdict.findings[2]
-  assert gain.envs == (NEAR,)
-  expected = fake.distance(NEAR, 0.5, 0.1)
-  assert gain.estimate.value == pytest.approx(expected)
-
-
 def test_the_longest_pretraining_is_compared_with_the_shortest():
   data = fake.joined(
     _budgets('bt_ngu', FAR, 'transfer', {10: 0.1, 20: 0.9, 50: 0.6}),
@@ -185,7 +172,7 @@ def test_environments_that_one_arm_lacks_are_ignored_for_all_arms():
   assert finding.envs == (NEAR,)
   expected = fake.distance(NEAR, 0.9, 0.8)
   assert finding.estimate.value == pytest.approx(expected)
-  assert diagnosis.Problem('r2d2 was not run on', FAR) in finding.problems
+  assert dataset_lib.Problem('r2d2 was not run on', FAR) in finding.problems
 
 
 def _reading(reading, values, **columns):
@@ -246,20 +233,6 @@ def test_the_extra_action_peaks_in_the_first_third(reading, shares, expected):
   assert found == (expected and pytest.approx(expected))
 
 
-def test_a_share_of_environments_counts_means_over_seeds():
-  share_won = effects.COMPUTE['share_won']
-  ours = np.array([[1.0, 0.0, 3.0], [1.0, 4.0, 3.0]])
-  others = np.array([[2.0, 1.0, 3.0], [1.0, 1.0, 3.0]])
-  # Only the second environment is won; the third is a tie.
-  assert share_won(ours, others) == pytest.approx(1 / 3 - 1 / 2)
-
-
-def test_environments_in_which_an_arm_does_not_beat_random_are_counted():
-  (effect, _) = _BY_ID['C16'].effects
-  runs = np.array([[-1.0, 5.0, 0.0], [0.5, 5.0, 0.0]])
-  assert effects.COMPUTE[effect.statistic](runs) == 2
-
-
 def test_the_report_has_verdicts_effects_and_missing_data():
   data = _hard([0.5, 0.6, 0.7], [0.0, 0.1, 0.0], [0.2, 0.3, 0.3])
   verdicts = claims.evaluate(results.Results(data, SUITES))
@@ -271,3 +244,9 @@ def test_the_report_has_verdicts_effects_and_missing_data():
   rows = list(csv.DictReader(io.StringIO(claims.csv_text(verdicts))))
   assert {row['claim'] for row in rows} == set(_BY_ID)
   assert len(rows) == 1 + sum(len(claim.effects) for claim in claims.CLAIMS)
+
+
+def test_environments_in_which_an_arm_does_not_beat_random_are_counted():
+  (effect, _) = _BY_ID['C16'].effects
+  runs = np.array([[-1.0, 5.0, 0.0], [0.5, 5.0, 0.0]])
+  assert effects.COMPUTE[effect.statistic](runs) == 2

@@ -3,7 +3,6 @@
 import numpy as np
 
 from experiments.harness import dataset as dataset_lib
-from experiments.harness import diagnosis
 from experiments.paper import normalized_scores
 from tests.experiments.paper import fake_results as fake
 
@@ -17,11 +16,8 @@ def test_medians_use_only_environments_that_all_arms_have():
   np.testing.assert_array_equal(
     fake.line(full, 'r2d2').values, fake.line(hard, 'r2d2').values
   )
-  problems = diagnosis.sentences(figure.problems)
+  problems = dataset_lib.sentences(figure.problems)
   assert f'ez was not run on: {fake.NEAR}.' in problems
-  assert any('Excluded from med' in x and fake.NEAR in x for x in problems)
-  # Arms without any run do not affect the others.
-  assert f'bt_ngu was not run on: {fake.NEAR}, {fake.FAR}.' in problems
 
 
 def test_excess_seeds_are_ignored_and_reported():
@@ -36,7 +32,9 @@ def test_excess_seeds_are_ignored_and_reported():
     axis=0,
   )
   np.testing.assert_allclose(figure.panels[0].lines[0].values, expected)
-  (problem,) = [x for x in diagnosis.sentences(figure.problems) if 'seeds' in x]
+  (problem,) = [
+    x for x in dataset_lib.sentences(figure.problems) if 'seeds' in x
+  ]
   assert 'only 2 seeds' in problem and problem.endswith(f': {fake.FAR}.')
   assert 'seeds per environment: 2;' in figure.caption
 
@@ -58,43 +56,10 @@ def test_unfinished_runs_count_only_if_no_run_is_done():
   assert far_panel.lines[0].values.tolist() == [
     s.return_mean for s in far.scores if s.run_id == far.runs[0].run_id
   ]
-  problems = ' '.join(diagnosis.sentences(figure.problems))
+  problems = ' '.join(dataset_lib.sentences(figure.problems))
   assert f'Failed with exit code 1: {failed.run_id}' in problems
-  assert f'latest evaluation (running): {running.run_id}' in problems
+  assert f'Not done (running): {running.run_id}' in problems
   assert f'Not done (waiting): {waiting.run_id}' in problems
-
-
-def test_medians_ignore_a_run_that_has_just_started():
-  values = fake.random(['r2d2'], [fake.NEAR, fake.FAR], seeds=1)
-  whole = fake.curves(values)
-  near, far = whole.runs
-  started = near._replace(status=dataset_lib.RUNNING)
-  first = tuple(
-    s for s in whole.scores if s.run_id == far.run_id or s.actor_steps == 0
-  )
-  data = dataset_lib.Dataset((started, far), first)
-  figure = fake.figure('fig3', data)
-  full, _ = figure.panels
-  assert full.title == 'full: 1 of 2 environments'
-  np.testing.assert_allclose(
-    full.lines[0].values,
-    normalized_scores.normalize(fake.FAR, values['r2d2', fake.FAR][0]),
-  )
-  # If no run is done, all runs count up to their last common evaluation.
-  both = (started, far._replace(status=dataset_lib.RUNNING))
-  full, _ = fake.figure('fig3', data._replace(runs=both)).panels
-  assert full.title == 'full: 2 environments'
-  np.testing.assert_array_equal(full.lines[0].frames, [0])
-  # Runs without common steps have no line.
-  apart = tuple(
-    s
-    for s in whole.scores
-    if (s.actor_steps > 500) == (s.run_id == near.run_id)
-  )
-  figure = fake.figure('fig3', dataset_lib.Dataset(both, apart))
-  assert figure.panels[0].lines == ()
-  problems = diagnosis.sentences(figure.problems)
-  assert 'No common steps in the runs of: r2d2.' in problems
 
 
 def test_curves_are_interpolated_at_the_steps_of_the_shortest_one():
@@ -107,11 +72,3 @@ def test_curves_are_interpolated_at_the_steps_of_the_shortest_one():
   np.testing.assert_array_equal(line.frames, [0, 500, 1_000])
   np.testing.assert_allclose(line.low, [0, 1, 2])
   np.testing.assert_allclose(line.high, [0, 5, 10])
-  # Frames of only one run are not drawn.
-  later = data._replace(
-    scores=tuple(
-      s for s in data.scores if s.run_id == few.run_id or s.actor_steps > 400
-    )
-  )
-  (line,) = fake.figure('fig9', later).panels[1].lines
-  np.testing.assert_array_equal(line.frames, [500, 1_000])

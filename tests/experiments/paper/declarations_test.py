@@ -6,7 +6,7 @@ import functools
 import pytest
 from absl import flags as absl_flags
 
-from bt_acme import config, environments
+from bt_acme import environments
 from bt_acme.cli import flags
 from bt_acme.config import presets
 from experiments.harness import runs
@@ -69,15 +69,6 @@ def test_scripts_accept_all_commands(parse, scale):
 
 
 @pytest.mark.parametrize('scale', _SCALES, ids=list(scales.SCALES))
-def test_action_repeats_ignore_settings_of_exported_behaviors(parse, scale):
-  default = config.TransferConfig()
-  spec = next(spec for spec in _specs(scale.name) if spec.arm == 'ez')
-  transfer = parse(spec).transfer
-  assert transfer.flight_behavior_state == default.flight_behavior_state
-  assert transfer.behavior_epsilon == default.behavior_epsilon
-
-
-@pytest.mark.parametrize('scale', _SCALES, ids=list(scales.SCALES))
 def test_all_environments_exist(scale):
   for env in scale.envs:
     environments.validate(env)
@@ -108,45 +99,6 @@ def test_the_papers_runs():
   for artifact, count in (('table3', 684), ('table9', 144), ('fig7', 0)):
     stages = [s.stage for s in declarations.declared([artifact], scales.PAPER)]
     assert stages.count(runs.TRANSFER) == count
-
-
-@pytest.mark.parametrize(
-  ('one', 'others'),
-  [
-    ('table6', ['table3']),
-    ('fig9', ['table3']),
-    ('fig8', ['table4']),
-    ('table5', ['table3', 'table4']),
-    ('fig11', ['table9']),
-    ('fig5', ['table10']),
-  ],
-)
-@pytest.mark.parametrize(
-  'scale', (scales.SMOKE, scales.GPU), ids=['smoke', 'gpu']
-)
-def test_artifacts_share_runs(scale, one, others):
-  mine = {spec.id for spec in declarations.declared([one], scale)}
-  theirs = {spec.id for spec in declarations.declared(others, scale)}
-  assert mine <= theirs
-
-
-def test_each_arm_is_declared_by_an_artifact():
-  specs = _specs('smoke')
-  assert {spec.arm for spec in specs} == set(artifacts.ARMS)
-
-
-def test_pretraining_exports_the_required_policy_snapshots():
-  scale = scales.LAPTOP
-  specs = declarations.declared(['fig2'], scale)
-  needed = {
-    n.actor_steps for spec in specs for n in spec.needs if n.actor_steps
-  }
-  assert needed == set(scale.snapshots[:-1])
-  for spec in specs:
-    for need in spec.needs:
-      if need.actor_steps:
-        exported = dict(need.run.settings)['snapshot_steps'].split(',')
-        assert str(need.actor_steps) in exported
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,6 @@ ALL_SUITES = {
     f'{env}{reward}' for env in (NEAR, FAR) for reward in ('', ':easy', ':hard')
   ),
 }
-LEARNING = [arm for arm in artifacts.ARMS if arm not in artifacts.ZERO_SHOT]
-FIGURES = [name for name, one in artifacts.ARTIFACTS.items() if one.is_figure]
 NOTHING = dataset_lib.Dataset((), ())
 
 
@@ -127,13 +125,13 @@ def random(arms, envs, seeds=3, points=5):
 def figure(figure_id, dataset, suites=ALL_SUITES):
   """Makes a figure, by default with test suites."""
   found = results.Results(dataset, suites)
-  return figures.make(artifacts.find(figure_id), found)
+  return figures.make(artifacts.ARTIFACTS[figure_id], found)
 
 
 def table(table_id, dataset, suites=artifacts.PAPER_SUITES):
   """Makes a table, by default with the paper's suites."""
   found = results.Results(dataset, suites)
-  return tables.make(artifacts.find(table_id), found)
+  return tables.make(artifacts.ARTIFACTS[table_id], found)
 
 
 def random_curves(*arguments, **keywords):

@@ -1,7 +1,6 @@
 """Tests of figures of artificial runs."""
 
 import csv
-import functools
 
 import numpy as np
 import pytest
@@ -18,29 +17,19 @@ from experiments.paper import (
 from tests.experiments.paper import fake_results as fake
 
 
-@functools.lru_cache
-def _everything():
-  """Returns runs for all figures: two seeds and two pre-training budgets."""
-  envs = list(
-    dict.fromkeys(e for suite in fake.ALL_SUITES.values() for e in suite)
-  )
-  learning = fake.random(fake.LEARNING, envs, seeds=2)
-  parts = [fake.curves(learning, pretraining_steps=100)]
-  for steps in (10, 100):
-    for stage, arm in (
-      *(('zero_shot', arm) for arm in ('ngu', 'rnd', 'constant')),
-      ('transfer', 'bt_ngu'),
-    ):
-      fields = {'pretraining_steps': steps, 'frames_per_step': 4}
-      runs = [
-        fake.run(arm, env, seed, stage=stage, **fields)
-        for env in envs
-        for seed in range(2)
-      ]
-      scores = [fake.final(run, steps + run.seed) for run in runs]
-      exists = (stage, steps) == ('transfer', 100)
-      parts.append(fake.data([] if exists else runs, scores))
-  return fake.joined(*parts)
+def _budgets():
+  """Returns runs with two budgets of pre-training and two seeds."""
+  runs = [
+    fake.run(
+      arm, env, seed, stage=stage, pretraining_steps=steps, frames_per_step=4
+    )
+    for stage, arm in (('zero_shot', 'ngu'), ('transfer', 'bt_ngu'))
+    for steps in (10, 100)
+    for env in fake.SUITES['full']
+    for seed in range(2)
+  ]
+  scores = [fake.final(r, r.pretraining_steps + r.seed) for r in runs]
+  return fake.data(runs, scores)
 
 
 def test_scores_are_means_between_the_lowest_and_the_highest_seed():
@@ -91,16 +80,6 @@ def test_medians_are_computed_from_normalized_means():
   np.testing.assert_allclose(fake.line(hard, 'ez').values, expected)
 
 
-def test_figure_8_shows_the_start_of_training():
-  values = fake.random(['r2d2'], [fake.NEAR, fake.FAR], points=201)
-  (line,) = fake.figure('fig8', fake.curves(values)).panels[0].lines
-  # 2% of the budget: 80 of 4,000 frames.
-  np.testing.assert_array_equal(line.frames, np.arange(5) * 20)
-  values = fake.random(['r2d2'], [fake.NEAR, fake.FAR], points=11)
-  (line,) = fake.figure('fig8', fake.curves(values)).panels[0].lines
-  np.testing.assert_array_equal(line.frames, [0, 400, 800])
-
-
 def test_figure_4_shows_the_extra_action():
   run = fake.run('bt_ngu', fake.FAR, 0)
   shares = [0.5, float('nan'), 0.1]
@@ -132,7 +111,7 @@ def test_figure_5_shows_the_policy_as_a_level():
 
 
 def test_figure_2_has_a_point_for_each_budget():
-  figure = fake.figure('fig2', _everything())
+  figure = fake.figure('fig2', _budgets())
   left, far, near = figure.panels
   line = fake.line(left, 'ngu')
   np.testing.assert_array_equal(line.frames, [40, 400])
@@ -147,6 +126,9 @@ def test_figure_2_has_a_point_for_each_budget():
   np.testing.assert_allclose(after.values, [10.5, 100.5])
   np.testing.assert_allclose(after.low, [10, 100])
   np.testing.assert_allclose(fake.line(near, 'ngu').high, [11, 101])
+  picture = figures.draw('', artifacts.ARTIFACTS['fig2'], figure, ())
+  assert picture.get_supxlabel() == 'frames of pre-training'
+  assert picture.axes[0].get_xscale() == 'symlog'
 
 
 def test_figure_2_falls_back_on_evaluations_during_pretraining():
@@ -175,44 +157,9 @@ def test_figure_2_falls_back_on_evaluations_during_pretraining():
   }
 
 
-@pytest.mark.parametrize('figure_id', fake.FIGURES)
-def test_figures_are_written_with_their_points(figure_id, tmp_path):
-  figure = fake.figure(figure_id, _everything())
-  assert all(panel.lines for panel in figure.panels)
-  for part in ('Scale laptop;', 'seeds per environment: 2;', 'frames.'):
-    assert part in figure.caption
-  path = tmp_path / figure_id
-  picture = figures.draw(path, figure, ('png', 'csv'))
-  assert len(picture.legends) == 1
-  is_fig2 = figure_id == 'fig2'
-  assert (picture.get_supxlabel() == 'frames of pre-training') == is_fig2
-  assert (picture.axes[0].get_xscale() == 'symlog') == is_fig2
-  with path.with_suffix('.csv').open(newline='') as file:
-    rows = list(csv.DictReader(file))
-  points = sum(len(line.frames) for p in figure.panels for line in p.lines)
-  assert len([row for row in rows if row['frames']]) == points > 0
-  assert {x.suffix for x in tmp_path.iterdir()} == {'.csv', '.png'}
-
-
-@pytest.mark.parametrize('figure_id', fake.FIGURES)
-@pytest.mark.parametrize(
-  'suites', [fake.ALL_SUITES, {}], ids=['suites', 'no suites']
-)
-def test_a_figure_without_runs_is_not_drawn(figure_id, suites, tmp_path):
-  waiting = fake.run('bt_ngu', fake.FAR, 0, status=dataset_lib.WAITING)
-  for data in (fake.NOTHING, dataset_lib.Dataset((waiting,), ())):
-    found = results.Results(data, suites)
-    (written,) = report.render(figure_id, found, tmp_path).paths
-    assert written == tmp_path / f'{figure_id}.txt'
-    assert 'Nothing is drawn' in written.read_text()
-    if not suites:
-      assert 'The scale has no environments for' in written.read_text()
-  assert [x.suffix for x in tmp_path.iterdir()] == ['.txt']
-
-
 def test_figure_7_lists_the_parameters(tmp_path):
   data = fake.NOTHING
-  written = report.render('fig7', results.Results(data), tmp_path).paths
+  written, _ = report.render('fig7', results.Results(data), tmp_path)
   assert [path.name for path in written] == ['fig7.csv', 'fig7.txt']
   rows = list(csv.DictReader(written[0].read_text().splitlines()))
   *each, total = rows
@@ -237,7 +184,8 @@ def test_the_text_below_a_figure_counts_missing_runs():
     fake.random_curves(['r2d2'], [fake.NEAR, fake.FAR]),
     dataset_lib.Dataset(tuple(waiting), ()),
   )
-  picture = figures.draw('', fake.figure('fig9', data))
+  fig9 = artifacts.ARTIFACTS['fig9']
+  picture = figures.draw('', fig9, fake.figure('fig9', data), ())
   (below,) = [x for x in picture.texts if 'Scale laptop' in x.get_text()]
   text = ' '.join(below.get_text().split())
   assert text.endswith(
@@ -246,17 +194,11 @@ def test_the_text_below_a_figure_counts_missing_runs():
   )
 
 
-def test_57_games_are_drawn_in_rows_of_6():
-  games = artifacts.PAPER_SUITES['full']
-  data = fake.curves({('r2d2', games[0]): np.ones((1, 2))})
-  figure = fake.figure('fig9', data, artifacts.PAPER_SUITES)
-  assert (len(figure.panels), figure.columns) == (57, 6)
-  assert [bool(panel.lines) for panel in figure.panels] == [True] + [False] * 56
-  assert fake.figure('fig11', data, artifacts.PAPER_SUITES).columns == 4
-
-
-def test_runs_of_several_scales_are_rejected():
-  one = fake.run('r2d2', fake.FAR, 0)
-  two = dataset_lib.Dataset((one, one._replace(scale='gpu')), ())
-  with pytest.raises(ValueError, match='scales gpu, laptop'):
-    fake.figure('fig3', two)
+def test_figure_8_shows_the_start_of_training():
+  values = fake.random(['r2d2'], [fake.NEAR, fake.FAR], points=201)
+  (line,) = fake.figure('fig8', fake.curves(values)).panels[0].lines
+  # 2% of the budget: 80 of 4,000 frames.
+  np.testing.assert_array_equal(line.frames, np.arange(5) * 20)
+  values = fake.random(['r2d2'], [fake.NEAR, fake.FAR], points=11)
+  (line,) = fake.figure('fig8', fake.curves(values)).panels[0].lines
+  np.testing.assert_array_equal(line.frames, [0, 400, 800])

@@ -10,7 +10,7 @@ import pytest
 from experiments import launching
 from experiments.harness import dataset
 from experiments.paper import __main__ as paper
-from experiments.paper import artifacts, captions, declarations, folders, scales
+from experiments.paper import captions, declarations, folders, scales
 from tests.experiments.harness import fakes
 from tests.launch import scripts
 
@@ -36,22 +36,19 @@ def make_run(tmp_path, capsys, monkeypatch):
   ('arguments', 'message'),
   [
     (['tabel3'], "did you mean 'table3'"),
-    (['stauts'], "did you mean 'status'"),
     (['table3', '--scale=labtop'], "did you mean 'laptop'"),
     (['table3', f'--games={_ENV}s'], f"did you mean '{_ENV}'"),
     (['table3', '--arms=bt_ngi'], "did you mean 'bt_ngu'"),
     (['table3', '--seeds=1,1'], 'distinct integers'),
-    (['table3', '--seeds=-1'], 'distinct integers'),
     (['table3', '--shard=3/2'], 'shard'),
     (['table3', '--format=mdd'], "did you mean 'md'"),
     (['table3', '--pretraining=share'], "did you mean 'shared'"),
-    (['table3', '--set=lstm_sise=3'], "Did you mean 'lstm_size'"),
+    (['table3', '--set=lstm_sise=3'], "did you mean 'lstm_size'"),
     (['table3', '--set=lstm_size'], 'must have the form'),
     (['table3', '--nonsense'], 'see --help for all'),
     (['status'], 'contains no runs'),
     (['status', 'table3'], 'Remove the artifact'),
     (['render', 'table3', '--arms=r2d2'], 'Use --seeds, --games'),
-    (['table3', '--seeds=a'], 'distinct integers'),
     (['table3', '--hours=nan'], 'must be positive'),
   ],
 )
@@ -69,13 +66,6 @@ def test_a_closed_pipe_is_not_an_error():
   command = f'{sys.executable} -m experiments.paper list | true'
   ended = subprocess.run(command, shell=True, capture_output=True, text=True)
   assert not ended.stderr
-
-
-def test_list_shows_all_artifacts_and_scales(run):
-  code, out, _ = run('list')
-  assert code == 0
-  first = {line.split()[0] for line in out.splitlines() if line}
-  assert set(artifacts.ARTIFACTS) | set(scales.SCALES) <= first
 
 
 @pytest.mark.parametrize('scale', list(scales.SCALES))
@@ -128,15 +118,6 @@ def test_work_on_a_missing_gpu_writes_nothing(tmp_path, capsys, monkeypatch):
   code = paper.main(['table3', f'--folder={folder}', '--slots=gpu:0'])
   assert code == 2 and not folder.exists()
   assert 'slots=gpu:0' in capsys.readouterr().err
-
-
-def test_shards_divide_the_work(run):
-  part = (f'--games={_ENV}', '--seeds=0', '--arms=r2d2,bt_ngu')
-  code, out, _ = run('work', 'table3', *part, '--shard=1/2')
-  # The first of three runs is pre-training, and the third one depends on it.
-  assert code == 0 and '2 done, 0 left' in out
-  _, out, _ = run('work', 'table3', *part, '--shard=2/2')
-  assert '1 done, 0 left' in out
 
 
 def test_a_failed_run_is_shown_as_failed(run):
@@ -214,10 +195,9 @@ def test_a_directory_of_another_version_is_not_changed(run):
 
 def test_rendering_requires_gathering(run):
   run('work', 'fig7')
-  for command in ('render', 'claims'):
-    code, out, err = run(command)
-    assert code == 2 and not out and 'has no runs.csv. Run `gather`' in err
-  assert not (run.folder / 'report.md').exists()
+  code, out, err = run('render')
+  assert code == 2 and not out and 'runs.csv cannot be read' in err
+  assert 'Run `gather`' in err and not (run.folder / 'report.md').exists()
 
 
 @pytest.mark.parametrize('damage', ['folder.json', 'requests/*.json'])
@@ -230,15 +210,13 @@ def test_a_damaged_file_is_reported_with_advice(run, damage, monkeypatch):
   assert code == 2 and f'{path} is damaged. ' in err
 
 
-@pytest.mark.parametrize(
-  ('name', 'message'), [('', 'is a file'), ('thesis.tex', 'is not empty')]
-)
-def test_a_folder_that_is_in_use_is_rejected(run, name, message):
+@pytest.mark.parametrize('name', ['', 'thesis.tex'])
+def test_a_folder_that_is_in_use_is_rejected(run, name):
   path = run.folder / name
   path.parent.mkdir(exist_ok=True)
   path.write_text('')
   code, _, err = run('table3')
-  assert code == 2 and message in err
+  assert code == 2 and 'is a file, or is not empty' in err
 
 
 @pytest.mark.slow
@@ -258,12 +236,3 @@ def test_a_real_run(tmp_path):
   assert [point.actor_steps for point in points] == [*range(0, 1_501, 300)]
   (final,) = fakes.scores_of(data, run.run_id, dataset.FINAL)
   assert final.episodes == 50
-  # The run has recorded the settings behind its id.
-  spec = declarations.declared(
-    ['table3'],
-    scales.SMOKE,
-    declarations.Selection((0,), ('MiniGrid-Empty-Random-6x6-v0',), ('r2d2',)),
-  )[0]
-  recorded = json.loads((folder / spec.workdir / 'config.json').read_text())
-  assert recorded['run']['seed'] == spec.seed
-  assert recorded['config']['network']['lstm_size'] == 16
