@@ -81,11 +81,9 @@ class Folder:
     found = []
     for path in sorted((self.path / _REQUESTS).glob('*.json')):
       request = _read(path, 'Delete the file and request its artifacts again')
-      artifacts, *parts = (
-        tuple(request[name]) for name in ('artifacts', *_PARTS)
-      )
-      choice = declarations.Selection(*parts, settings=dict(self.settings))
-      found.append((artifacts, choice))
+      parts = {name: tuple(request[name]) for name in _PARTS}
+      choice = declarations.Selection(settings=dict(self.settings), **parts)
+      found.append((tuple(request['artifacts']), choice))
     return found
 
   def commands(self) -> list[str]:

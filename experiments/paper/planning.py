@@ -45,20 +45,19 @@ def estimates(
   found: dict[str, StageEstimate] = {}
   for stage in STAGES:
     group = [spec for spec in specs if spec.stage == stage]
-    done, left = [], []
-    for spec in group:
-      (done if spec.is_done(folder) else left).append(spec)
-    measured = [records.read(folder, spec).seconds for spec in done]
-    measured = list(filter(None, measured))
-    seconds = sum(_seconds(spec, scale) for spec in left)
+    done = {spec.id for spec in group if spec.is_done(folder)}
+    left = [spec for spec in group if spec.id not in done]
+    seconds = (records.read(folder, s).seconds for s in group if s.id in done)
+    measured = [each for each in seconds if each]
+    estimate = sum(_seconds(spec, scale) for spec in left)
     if measured:
-      seconds = statistics.median(measured) * len(left)
+      estimate = statistics.median(measured) * len(left)
     if group:
       found[stage] = StageEstimate(
         len(group),
         len(left),
         sum(spec.budget_steps for spec in left),
-        seconds / 3600,
+        estimate / 3600,
         bool(measured),
       )
   return found
@@ -73,11 +72,13 @@ def plan(
   """Describes the planned runs as text; starts nothing."""
   by_stage = estimates(folder, specs, scale)
   found = list(by_stage.values())
-  counts = {STAGES[stage]: one[:4] for stage, one in by_stage.items()}
-  counts['all'] = tuple(sum(one[i] for one in found) for i in range(4))
+  total = [sum(one[i] for one in found) for i in range(4)]
   rows = [
     [title, num_runs, left, f'{actor_steps:,}', f'{hours:,.2f}']
-    for title, (num_runs, left, actor_steps, hours) in counts.items()
+    for title, (num_runs, left, actor_steps, hours) in (
+      *((STAGES[stage], one[:4]) for stage, one in by_stage.items()),
+      ('all', total),
+    )
   ]
   header = ['', 'runs', 'left', 'actor steps', 'hours']
   source = (

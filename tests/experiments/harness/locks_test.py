@@ -43,18 +43,17 @@ def _folder(tmp_path):
   return tmp_path / 'lock'
 
 
-def test_only_one_of_many_acquires_a_free_lock(folder):
-  assert not locks.is_held(folder) and not folder.exists()
+@pytest.mark.parametrize('is_lost', [False, True])
+def test_only_one_of_many_acquires_a_free_lock_or_that_of_a_lost_host(
+  folder, is_lost
+):
+  if is_lost:
+    _write(folder, age=601)
+  assert not locks.is_held(folder)
   (lock,) = _race(folder)
   assert locks.is_held(folder)
   lock.close()
   assert not locks.is_held(folder)
-
-
-def test_only_one_of_many_acquires_the_lock_of_a_lost_host(folder):
-  _write(folder, age=601)
-  assert not locks.is_held(folder)
-  assert len(_race(folder)) == 1
 
 
 def test_the_lock_of_another_host_is_respected_until_it_is_stale(folder):

@@ -203,38 +203,20 @@ def test_the_script_of_a_killed_process_is_stopped(tmp_path):
   assert all(each.status() == psutil.STATUS_ZOMBIE for each in alive)
 
 
-def _start(folder, *ids):
-  return subprocess.Popen(
-    [sys.executable, fakes.__file__, 'complete', *ids],
-    cwd=folder,
-    env=scripts.ENVIRONMENT,
-    stdout=subprocess.PIPE,
-    text=True,
-  )
-
-
 def test_a_second_worker_repeats_the_run_of_a_killed_worker(tmp_path):
   ids = ['waits_1', 'waits_2', 'waits_3']
-  one, other = (_start(tmp_path, *ids) for _ in range(2))
+  command = [sys.executable, fakes.__file__, 'complete', *ids]
+  one, other = (
+    subprocess.Popen(command, cwd=tmp_path, env=scripts.ENVIRONMENT)
+    for _ in range(2)
+  )
   scripts.wait_until(lambda: sum(fakes.counts(tmp_path).values()) == 2)
   one.send_signal(signal.SIGKILL)
-  one.communicate()
+  one.wait()
   # The process of the killed worker stops.
   scripts.wait_until(lambda: len(list(tmp_path.glob('waits_*.lock'))) == 1)
   (tmp_path / 'go').touch()
-  other.communicate(timeout=240)
-  assert other.returncode == 0
+  assert other.wait(timeout=240) == 0
   # Only the run of the killed worker is started twice.
   assert sorted(fakes.counts(tmp_path).values()) == [1, 1, 2]
   assert all((tmp_path / each).exists() for each in ids)
-
-
-def test_a_run_stopped_by_a_signal_can_be_resumed(tmp_path):
-  worker = _start(tmp_path, 'waits')
-  scripts.wait_until(functools.partial(fakes.counts, tmp_path))
-  worker.send_signal(signal.SIGINT)
-  output, _ = worker.communicate(timeout=240)
-  assert worker.returncode == 128 + signal.SIGINT
-  assert 'Rerun the same command to continue.' in output
-  status = records.status_of(tmp_path, fakes.Write('waits'))
-  assert status == dataset.WAITING

@@ -175,25 +175,6 @@ def test_figure_7_lists_the_parameters(tmp_path):
   assert '4,357,812' in written[1].read_text().splitlines()[-1]
 
 
-def test_the_text_below_a_figure_counts_missing_runs():
-  waiting = [
-    fake.run('ez', env, 0, status=dataset_lib.WAITING)
-    for env in (fake.NEAR, fake.FAR)
-  ]
-  data = fake.joined(
-    fake.random_curves(['r2d2'], [fake.NEAR, fake.FAR]),
-    dataset_lib.Dataset(tuple(waiting), ()),
-  )
-  fig9 = artifacts.ARTIFACTS['fig9']
-  picture = figures.draw('', fig9, fake.figure('fig9', data), ())
-  (below,) = [x for x in picture.texts if 'Scale laptop' in x.get_text()]
-  text = ' '.join(below.get_text().split())
-  assert text.endswith(
-    'Incomplete: Not done (waiting): 2; bt_ngu was not run on: 2; '
-    'bt_rnd was not run on: 2.'
-  )
-
-
 def test_figure_8_shows_the_start_of_training():
   values = fake.random(['r2d2'], [fake.NEAR, fake.FAR], points=201)
   (line,) = fake.figure('fig8', fake.curves(values)).panels[0].lines
