@@ -349,7 +349,7 @@ def _replay(agent: assembly.Agent) -> MemoryRequirement:
   return MemoryRequirement(
     _settings(replay, 'max_replay_size', 'codec'),
     'a full replay takes',
-    memory_estimate.estimate(replay, agent.replay_shapes).compressed,
+    memory_estimate.estimate(replay, agent.replay_shapes),
     "Lower max_replay_size. codec='tensors' takes many times as much memory as "
     "'blocks'.",
   )

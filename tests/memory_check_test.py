@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 
 import jax
 import pytest
@@ -38,7 +37,8 @@ def bytes_of(needs, setting):
 
 
 def test_needs_of_a_run():
-  needs = memory_check.estimate(RUN, fakes.make_agent('r2d2'))
+  agent = fakes.make_agent('r2d2')
+  needs = memory_check.estimate(RUN, agent)
   assert needs[0].num_bytes == (3 + 2) * 250 * 10**6
   # A block has 4 steps with six scalars and a byte, 5 rows of two observed
   # scalars, and 6 frames.
@@ -52,14 +52,12 @@ def test_needs_of_a_run():
   # Parameters, their copies and two moments, and the counts of steps.
   assert 16 * params <= state <= 16 * params + 8
   assert not any('memory_capacity' in need.settings for need in needs)
-
-
-def test_a_batch_takes_what_the_sampler_allocates():
-  agent = fakes.make_agent('r2d2')
   batch = blocks.empty_batch(agent.config.replay, agent.replay_shapes, 4)
-  needs = memory_check.estimate(RUN, agent)
   expected = 2 * sum(array.nbytes for array in jax.tree.leaves(batch))
   assert bytes_of(needs, 'batch_size') == expected
+  one_process = dataclasses.replace(RUN, lp_launch_type='in_process')
+  needs = memory_check.estimate(one_process, agent)
+  assert needs[0].num_bytes == 250 * 10**6
 
 
 def test_episodic_memories_of_all_environments():
@@ -74,13 +72,6 @@ def test_episodic_memories_of_all_environments():
   rnd = fakes.make_agent('ngu:intrinsic_reward=rnd')
   (need,) = memory_check.estimate_evaluation(rnd, 6)
   assert need.num_bytes == 6 * 10**5
-
-
-def test_nodes_in_one_process_take_its_memory_once():
-  agent = fakes.make_agent('r2d2')
-  for launch_type in ('in_process', 'local_mt'):
-    run = dataclasses.replace(RUN, lp_launch_type=launch_type)
-    assert memory_check.estimate(run, agent)[0].num_bytes == 250 * 10**6
 
 
 def test_all_needs_must_fit_together(set_memory):
@@ -111,54 +102,40 @@ def test_every_preset_fits_into_the_memory_it_is_made_for(
   if config_class is config_lib.BTConfig:
     transferred = (behaviors.Uniform(),)
   agent = assembly.Agent(config, ATARI, transferred)
-  run = names.build(
-    dataclasses.make_dataclass(
-      'Run', [('run', run_config.RunConfig, run_config.RunConfig())]
-    ),
-    {
-      key: value
-      for key, value in presets.PRESETS[name].settings.items()
-      if key in names.to_dict(run_config.RunConfig())
-    },
-  ).run
+  settings = presets.PRESETS[name].settings
+  known = names.to_dict(run_config.RunConfig()).keys() & settings.keys()
+  run = run_config.RunConfig(**{key: settings[key] for key in known})
   set_memory(14 * 10**9 if name in ('paper', 'gpu') else 3 * 10**9)
   memory_check.check(memory_check.estimate(run, agent))
 
 
 @pytest.mark.parametrize(
-  'run, groups, message',
+  'run, settings, message',
   [
     ({'num_actors': 10**6}, {}, '1,000,001 processes take about 250,000.2 GB'),
-    ({'num_evaluators': 10**6}, {}, '1,000,001 processes take about'),
     ({'envs_per_actor': 10**9}, {}, 'envs_per_actor=1000000000, '),
     ({'evaluation_episodes': 10**9}, {}, 'evaluation_episodes=1000000000, '),
     (
       {},
-      {'replay': {'max_replay_size': 10**9, 'codec': 'tensors'}},
+      {'max_replay_size': 10**9, 'codec': 'tensors'},
       "max_replay_size=1000000000, codec='tensors': this machine has 25.0 GB",
     ),
-    ({}, {'learner': {'batch_size': 10**9}}, 'batch_size=1000000000'),
-    ({}, {'intrinsic': {'memory_capacity': 10**7}}, 'memory_capacity=10000000'),
     (
       {},
-      {'network': {'lstm_size': 16_384, 'torso_size': 16_384}},
+      {'batch_size': 10**9, 'max_replay_size': 10**9},
+      'batch_size=1000000000',
+    ),
+    ({}, {'memory_capacity': 10**7}, 'memory_capacity=10000000'),
+    (
+      {},
+      {'lstm_size': 16_384, 'torso_size': 16_384},
       'the networks in training take about',
     ),
   ],
 )
-def test_too_large_settings_are_refused(set_memory, run, groups, message):
+def test_too_large_settings_are_refused(set_memory, run, settings, message):
   set_memory(25 * 10**9)
-  config = config_lib.NGUConfig()
-  if 'learner' in groups:
-    groups = {**groups, 'replay': {'max_replay_size': 10**9}}
-  config = dataclasses.replace(
-    config,
-    **{
-      name: dataclasses.replace(getattr(config, name), **changes)
-      for name, changes in groups.items()
-    },
-  )
-  agent = assembly.Agent(config, ATARI)
+  agent = assembly.Agent(names.build(config_lib.NGUConfig, settings), ATARI)
   changed = {'num_actors': 1, 'max_actor_steps': 10**9, **run}
   with pytest.raises(ValueError, match=message) as error:
     requirements.check(run_config.RunConfig(**changed), agent)
@@ -177,35 +154,26 @@ def test_a_learner_step_needs_the_operands_of_all_products(dtype, width):
   assert step.num_bytes == 161 * 32 * (row + width * convolutions[0])
 
 
-SMI = """index, uuid, memory.total [MiB]
-0, GPU-5a7e, 81559 MiB
-1, GPU-90c1, 40960 MiB
-"""
-
-
 GPU_VARIABLES = (
   *process_environments._GPU_SHARES,
   'XLA_PYTHON_CLIENT_ALLOCATOR',
 )
 
 
-@pytest.fixture(name='make_gpus')
-def make_gpus_in_tmp_path(monkeypatch, tmp_path):
-  """Returns a function that installs an nvidia-smi with these lines."""
-
-  def make(lines=f'cat <<END\n{SMI}END', platforms=None):
-    if platforms is not None:
-      monkeypatch.setenv('JAX_PLATFORMS', platforms)
-    tool = tmp_path / 'nvidia-smi'
-    tool.write_text(f'#!/bin/sh\n{lines}\n')
-    tool.chmod(0o755)
-
-  find_spec = lambda name: name == 'jax_cuda12_plugin'  # noqa: E731
-  monkeypatch.setattr(devices_lib.importlib.util, 'find_spec', find_spec)
-  monkeypatch.setenv('PATH', str(tmp_path), prepend=':')
-  for name in ('JAX_PLATFORMS', 'CUDA_VISIBLE_DEVICES', *GPU_VARIABLES):
+@pytest.fixture(name='set_devices')
+def make_set_devices(monkeypatch):
+  """Returns a function that sets the memories of GPUs and TPU chips."""
+  for name in GPU_VARIABLES:
     monkeypatch.delenv(name, raising=False)
-  return make
+  monkeypatch.setattr(
+    memory_check.memory_estimate, 'available_memory', lambda: 10**12
+  )
+
+  def set_devices(gpus=(), chips=()):
+    monkeypatch.setattr(devices_lib, 'gpu_memories', lambda: gpus)
+    monkeypatch.setattr(devices_lib, 'tpu_memories', lambda: chips)
+
+  return set_devices
 
 
 def check(run, agent, refused):
@@ -217,47 +185,41 @@ def check(run, agent, refused):
     requirements.check(run, agent)
 
 
-@functools.cache
-def make_learner_agent(batch_size, num_devices):
+GPUS = [81559 << 20, 40960 << 20]
+V5E, V6E = 16 * 10**9, 32 * 10**9
+REFUSED_ON_GPU = (
+  r'trace_length=160.*: the part of each of .* GPUs for learner \(75%\) has '
+  '64.1 GB, but a learner step takes about .* Lower one'
+)
+REFUSED_ON_TPU = r'TPU chips for learner \(100%\) has 16.0 GB.* Lower one'
+
+
+@pytest.mark.parametrize(
+  'batch_size, num_devices, gpus, chips, refused',
+  [
+    (512, 1, GPUS, [], None),
+    (2048, 1, GPUS, [], REFUSED_ON_GPU),
+    (2048, 0, GPUS, [], None),
+    (4096, 0, GPUS, [], REFUSED_ON_GPU),
+    (2048, 1, [], [], None),
+    (256, 1, [], [V5E], None),
+    (640, 1, [], [V5E], REFUSED_ON_TPU),
+    (640, 1, [], [V6E], None),
+    (1024, 0, [], [V5E] * 4, None),
+  ],
+)
+def test_a_batch_that_does_not_fit_a_device_is_refused(
+  set_devices, batch_size, num_devices, gpus, chips, refused
+):
+  set_devices(gpus, chips)
   learner = config_lib.LearnerConfig(
     batch_size=batch_size, num_devices=num_devices
   )
-  return assembly.Agent(config_lib.R2D2Config(learner=learner), ATARI)
-
-
-def check_learner(batch_size, num_devices, refused):
-  """Checks the batches of a learner."""
-  agent = make_learner_agent(batch_size, num_devices)
+  agent = assembly.Agent(config_lib.R2D2Config(learner=learner), ATARI)
   run = run_config.RunConfig(max_actor_steps=10**9)
   check(run, agent, refused)
   cluster = dataclasses.replace(run, lp_launch_type='ray', ray_address='auto')
   check(cluster, agent, None)
-
-
-@pytest.mark.parametrize(
-  'batch_size, num_devices, platforms, refused',
-  [
-    *((512, 1, None, False), (2048, 1, None, True), (4096, 0, None, True)),
-    *((2048, 0, None, False), (2048, 1, 'gpu,cpu', True)),
-    *((2048, 1, 'cpu', False), (2048, 1, 'cpu,cuda', False)),
-  ],
-)
-def test_a_batch_that_does_not_fit_a_gpu_is_refused(
-  set_memory, make_gpus, batch_size, num_devices, platforms, refused
-):
-  set_memory(10**12)
-  make_gpus(platforms=platforms)
-  message = (
-    f'^batch_size={batch_size}, trace_length=160.*: the part of each '
-    r'of .* GPUs for learner \(75%\) has 64.1 GB, but a learner step '
-    'takes about .* Lower one'
-  )
-  check_learner(batch_size, num_devices, message if refused else None)
-
-
-@functools.cache
-def make_ngu():
-  return assembly.Agent(config_lib.NGUConfig(), ATARI)
 
 
 def make_server_run(num_actors, **changes):
@@ -280,9 +242,9 @@ def test_state_of_the_inference_server():
   memories = 34 * 4 * (50 * 8 + 1 + 5)
   assert state.num_bytes - without.num_bytes == memories
   embedding = 4 * (8 * 16 + 16 + 64 * 32 + 32 + 128 * 8 + 8)
-  stack = 5 * 5 * 2
-  # Besides these, there are only two recurrent states, keys and scalars.
-  rest = without.num_bytes - 34 * (embedding + stack)
+  # Besides these and a stack of frames, there are two recurrent states, keys
+  # and scalars.
+  rest = without.num_bytes - 34 * (embedding + 5 * 5 * 2)
   assert 34 * 4 * 4 * 16 < rest < 34 * 4 * 6 * 16
   # Parameters of the agent and the reward, without an optimizer.
   learner = bytes_of(memory_check.estimate(RUN, agent), 'torso_size')
@@ -292,29 +254,32 @@ def test_state_of_the_inference_server():
 def test_memories_are_counted_where_they_are():
   agent = fakes.make_agent('ngu')
   run = make_server_run(8, envs_per_actor=4)
-  local = dataclasses.replace(run, inference='local')
-  total = lambda needs: sum(need.num_bytes for need in needs)  # noqa: E731
-  estimate = memory_check.estimate
-  expected = total(estimate(local, agent))
-  assert total(estimate(local, agent, has_accelerator=True)) == expected
+
+  def total(has_accelerator=False, **changes):
+    changed = dataclasses.replace(run, **changes)
+    needs = memory_check.estimate(
+      changed, agent, has_accelerator=has_accelerator
+    )
+    return sum(need.num_bytes for need in needs)
+
+  local = total(inference='local')
+  assert total(inference='local', has_accelerator=True) == local
   # The rewards of evaluators stay on the host.
   memories = 32 * 50 * 9 * 4
-  on_device = estimate(run, agent, has_accelerator=True)
-  assert total(on_device) == expected - memories
+  assert total(has_accelerator=True) == local - memories
   # Without an accelerator, the server is on the host, but without rewards.
-  server = memory_check.estimate_server(run, agent, has_rewards=False)
-  assert total(estimate(run, agent)) == expected + total(server)
+  needs = memory_check.estimate_server(run, agent, has_rewards=False)
+  server = sum(need.num_bytes for need in needs)
+  assert total() == local + server
   cluster = {'lp_launch_type': 'ray', 'ray_address': 'auto'}
-  here = total(estimate(dataclasses.replace(run, **cluster), agent))
-  away = total(estimate(dataclasses.replace(local, **cluster), agent))
-  assert here == away + total(server)
+  away = total(**cluster, inference='local')
+  assert total(**cluster) == away + server
   # A placement may move nodes to other machines.
-  cluster['placement'] = 'inference:num_gpus=1'
-  assert total(estimate(dataclasses.replace(run, **cluster), agent)) == away
-  cluster['placement'] = ';'.join(
-    f'{label}:num_gpus=1' for label in ('learner', 'replay', 'inference')
+  assert total(**cluster, placement='inference:num_gpus=1') == away
+  moved = ';'.join(
+    f'{x}:num_gpus=1' for x in ('learner', 'replay', 'inference')
   )
-  assert not estimate(dataclasses.replace(run, **cluster), agent)
+  assert total(**cluster, placement=moved) == 0
 
 
 @pytest.mark.parametrize(
@@ -337,12 +302,11 @@ def test_memories_are_counted_where_they_are():
   ],
 )
 def test_a_server_that_does_not_fit_its_part_of_a_gpu_is_refused(
-  set_memory, make_gpus, changes, refused
+  set_devices, changes, refused
 ):
-  set_memory(10**12)
-  make_gpus()
+  set_devices(GPUS)
   run = make_server_run(**{'envs_per_actor': 16, **changes})
-  check(run, make_ngu(), refused)
+  check(run, assembly.Agent(config_lib.NGUConfig(), ATARI), refused)
 
 
 @pytest.mark.parametrize(
@@ -361,13 +325,41 @@ def test_part_of_a_gpu(monkeypatch, variables, learner, inference):
     monkeypatch.setenv(name, value)
   assert process_environments.gpu_share('learner') == learner
   assert process_environments.gpu_share('inference') == inference
+  for text in ('75%', 'nan', 'inf', '-1', '0'):
+    monkeypatch.setenv('XLA_CLIENT_MEM_FRACTION', text)
+    monkeypatch.delenv('XLA_PYTHON_CLIENT_ALLOCATOR', raising=False)
+    with pytest.raises(ValueError, match=f"XLA_CLIENT_MEM_FRACTION='{text}'"):
+      process_environments.gpu_share('learner')
 
 
-@pytest.mark.parametrize('text', ['75%', 'nan', 'inf', '-1', '0'])
-def test_invalid_part_of_a_gpu(monkeypatch, text):
-  monkeypatch.setenv('XLA_CLIENT_MEM_FRACTION', text)
-  with pytest.raises(ValueError, match=f"XLA_CLIENT_MEM_FRACTION='{text}'"):
-    process_environments.gpu_share('learner')
+SMI = """index, uuid, memory.total [MiB]
+0, GPU-5a7e, 81559 MiB
+1, GPU-90c1, 40960 MiB
+"""
+
+
+def set_installed(monkeypatch, package):
+  monkeypatch.setattr(
+    devices_lib.importlib.util,
+    'find_spec',
+    lambda name: name if name == package else None,
+  )
+
+
+@pytest.fixture(name='make_gpus')
+def make_gpus_in_tmp_path(monkeypatch, tmp_path):
+  """Returns a function that installs an nvidia-smi with these lines."""
+
+  def make(lines=f'cat <<END\n{SMI}END'):
+    tool = tmp_path / 'nvidia-smi'
+    tool.write_text(f'#!/bin/sh\n{lines}\n')
+    tool.chmod(0o755)
+
+  set_installed(monkeypatch, 'jax_cuda12_plugin')
+  monkeypatch.setenv('PATH', str(tmp_path), prepend=':')
+  for name in ('JAX_PLATFORMS', 'CUDA_VISIBLE_DEVICES'):
+    monkeypatch.delenv(name, raising=False)
+  return make
 
 
 @pytest.mark.parametrize(
@@ -384,8 +376,11 @@ def test_only_visible_gpus_count(monkeypatch, make_gpus, visible, expected):
   make_gpus()
   if visible is not None:
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', visible)
-  memories = devices_lib.gpu_memories()
-  assert memories == [mebibytes << 20 for mebibytes in expected]
+  memories = [mebibytes << 20 for mebibytes in expected]
+  # Only the first platform counts.
+  for platforms, used in (('', memories), ('gpu,cpu', memories), ('cpu', [])):
+    monkeypatch.setenv('JAX_PLATFORMS', platforms)
+    assert devices_lib.gpu_memories() == used
 
 
 @pytest.mark.parametrize(
@@ -401,76 +396,49 @@ def test_a_broken_driver_does_not_delay_the_start(
   assert devices_lib.gpu_memories() == []
 
 
-@pytest.fixture(name='make_tpus')
-def make_tpus_in_tmp_path(monkeypatch, tmp_path):
-  """Returns a function that adds chips, with these PCI devices."""
-
-  def make(chips, platforms=None, devices=()):
-    for i, (vendor, device) in enumerate(devices):
-      folder = tmp_path / f'0000:00:0{i}.0'
-      folder.mkdir()
-      (folder / 'vendor').write_text(f'{vendor}\n')
-      (folder / 'device').write_text(f'{device}\n')
-    pci = [str(path / 'vendor') for path in tmp_path.iterdir()]
-    found = {'/dev/accel*': chips, devices_lib._PCI_VENDORS: pci}
-    monkeypatch.setattr(
-      devices_lib.glob, 'glob', lambda path: found.get(path, [])
-    )
-    monkeypatch.setattr(
-      devices_lib.importlib.util, 'find_spec', lambda name: name == 'libtpu'
-    )
-    monkeypatch.delenv('JAX_PLATFORMS', raising=False)
-    if platforms is not None:
-      monkeypatch.setenv('JAX_PLATFORMS', platforms)
-
-  return make
+CHIP, NETWORK_CARD = ('0x1ae0', '0x0063'), ('0x1ae0', '0x0042')
 
 
 @pytest.mark.parametrize(
-  'chips, platforms, refused',
+  'platforms, pci, uses, expected',
   [
-    (['/dev/accel0'], None, True),
-    (['/dev/accel0'], 'tpu,cpu', True),
-    (['/dev/accel0'], 'cpu', False),
-    ([], None, False),
+    (None, [NETWORK_CARD, CHIP], True, [V5E]),
+    ('tpu,cpu', 4 * [CHIP], True, 4 * [V5E]),
+    (None, [('0x1ae0', '0x006f')], True, [V6E]),
+    # The size of a new chip is unknown.
+    (None, [('0x1ae0', '0x9999'), ('0x8086', '0x0063')], True, []),
+    ('cpu', [CHIP], False, []),
+    ('cpu,tpu', [CHIP], True, []),
+    (None, [], False, []),
   ],
 )
-def test_two_processes_with_one_tpu_are_refused(
-  make_tpus, chips, platforms, refused
+def test_chips_of_this_machine(
+  monkeypatch, tmp_path, platforms, pci, uses, expected
 ):
-  make_tpus(chips, platforms)
+  for i, (vendor, device) in enumerate(pci):
+    folder = tmp_path / f'0000:00:0{i}.0'
+    folder.mkdir()
+    (folder / 'vendor').write_text(f'{vendor}\n')
+    (folder / 'device').write_text(f'{device}\n')
+  paths = sorted(str(path / 'vendor') for path in tmp_path.iterdir())
+  found = {'/dev/accel*': paths, devices_lib._PCI_VENDORS: paths}
+  monkeypatch.setattr(devices_lib.glob, 'glob', lambda x: found.get(x, []))
+  set_installed(monkeypatch, 'libtpu')
+  monkeypatch.delenv('JAX_PLATFORMS', raising=False)
+  if platforms is not None:
+    monkeypatch.setenv('JAX_PLATFORMS', platforms)
+  assert devices_lib.uses_tpu() == uses
+  assert devices_lib.tpu_memories() == expected
+
+
+@pytest.mark.parametrize('uses_tpu', [True, False])
+def test_two_processes_with_one_tpu_are_refused(monkeypatch, uses_tpu):
+  monkeypatch.setattr(devices_lib, 'uses_tpu', lambda: uses_tpu)
   agent = fakes.make_agent('r2d2')
   run = run_config.RunConfig(max_actor_steps=10**6)
   check(run, agent, None)
-  message = "inference='server'.*one process" if refused else None
+  message = "inference='server'.*one process" if uses_tpu else None
   check(dataclasses.replace(run, inference='server'), agent, message)
-
-
-_V5E = ('0x1ae0', '0x0063')
-_NETWORK_CARD = ('0x1ae0', '0x0042')
-
-
-@pytest.mark.parametrize(
-  'batch_size, num_devices, devices, platforms, refused',
-  [
-    (256, 1, [_V5E], None, False),
-    (1024, 1, [_NETWORK_CARD, _V5E], None, True),
-    (1024, 1, [_V5E], 'cpu', False),
-    (1024, 0, 4 * [_V5E], 'tpu', False),
-    # v6e has twice the memory, and the size of a new chip is unknown.
-    (640, 1, [('0x1ae0', '0x006f')], None, False),
-    (640, 1, [_V5E], None, True),
-    (1024, 1, [('0x1ae0', '0x9999')], None, False),
-    (1024, 1, [('0x8086', '0x0063')], None, False),
-  ],
-)
-def test_a_batch_that_does_not_fit_a_tpu_is_refused(
-  set_memory, make_tpus, batch_size, num_devices, devices, platforms, refused
-):
-  set_memory(10**12)
-  make_tpus(['/dev/accel0'], platforms, devices)
-  message = r'TPU chips for learner \(100%\) has 16.0 GB.* Lower one'
-  check_learner(batch_size, num_devices, message if refused else None)
 
 
 @pytest.mark.parametrize(

@@ -189,11 +189,12 @@ def _announce(
     f'{tables.counted(run.max_actor_steps, "actor step")}.'
   )
   if run.has_nodes:
-    estimate = memory_estimate.estimate(
-      agent.config.replay, agent.replay_shapes
+    replay = memory_estimate.estimate(agent.config.replay, agent.replay_shapes)
+    size = memory_estimate.size_in_words(replay)
+    print(
+      f'A full replay takes about {size} if it compresses like Atari frames.'
     )
-    print(estimate)
-    shortage = replay_checkpoints.shortage(run, estimate.compressed)
+    shortage = replay_checkpoints.shortage(run, replay)
     if shortage:
       print(f'Warning: {shortage}')
   if run.spans_machines:

@@ -2,12 +2,11 @@
 
 import os
 import pathlib
-from typing import NamedTuple
 
 import numpy as np
 
 from bt_acme import config as config_lib
-from bt_acme.replay import blocks, fields
+from bt_acme.replay import fields
 
 # Frames of ten Atari games with random actions compress 35- to 245-fold. A
 # trained policy moves more, so this is half of the smallest of these factors.
@@ -28,61 +27,29 @@ def size_in_words(num_bytes: int) -> str:
   return f'{num_bytes / unit:,.1f} {name}'
 
 
-class MemoryEstimate(NamedTuple):
-  """The memory of a full replay in bytes.
-
-  Attributes:
-    raw: the size of the uncompressed steps; with the codec `blocks`, each step
-      counts once. The size is exact if sequences overlap as they do within long
-      episodes.
-    compressed: a conservative estimate based on Atari frames. Other
-      observations may compress better or worse.
-  """
-
-  raw: int
-  compressed: int
-
-  def __str__(self) -> str:
-    raw, compressed = map(size_in_words, self)
-    return (
-      f'A full replay holds {raw} of steps, compressed to about {compressed} '
-      'if they compress like Atari frames.'
-    )
-
-
 def estimate(
   config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
-) -> MemoryEstimate:
-  """Estimates the memory of a replay of `max_replay_size` sequences."""
-  if config.codec == 'tensors':
-    return _estimate_tensors(config, shapes)
+) -> int:
+  """Returns the bytes of a full replay, compressed like Atari frames.
+
+  This is a conservative estimate. Other observations may compress better or
+  worse.
+  """
   height, width, channels = shapes.frame
   frame = height * width * channels
   state = 2 * 4 * shapes.lstm_size
-  num_blocks = config.max_replay_size + config.blocks_per_sequence - 1
-  steps = num_blocks * config.sequence_period
-  raw_block = blocks.block_dtype(config, shapes).itemsize
-  return MemoryEstimate(
-    raw=num_blocks * (raw_block + state),
-    compressed=steps * (frame // _FRAME_COMPRESSION + _STEP_BYTES)
-    + num_blocks * (state + _ITEM_BYTES),
-  )
-
-
-def _estimate_tensors(
-  config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
-) -> MemoryEstimate:
+  if config.codec == 'blocks':
+    num_blocks = config.max_replay_size + config.blocks_per_sequence - 1
+    step = frame // _FRAME_COMPRESSION + _STEP_BYTES
+    return num_blocks * (config.sequence_period * step + state + _ITEM_BYTES)
   # A row has a whole stack, every other field, and `start_of_episode`.
-  height, width, channels = shapes.frame
-  row = height * width * channels * shapes.num_stacked + 1
+  row = frame * shapes.num_stacked + 1
   for field in fields.stored(shapes):
     if field.rows is not fields.Rows.FRAMES:
       row += np.dtype(field.dtype).itemsize
-  sequence = (config.sequence_length + 1) * row + 2 * 4 * shapes.lstm_size
-  return MemoryEstimate(
-    raw=config.max_replay_size * sequence,
-    compressed=config.max_replay_size
-    * (sequence // _TENSOR_COMPRESSION + _ITEM_BYTES),
+  sequence = (config.sequence_length + 1) * row + state
+  return config.max_replay_size * (
+    sequence // _TENSOR_COMPRESSION + _ITEM_BYTES
   )
 
 

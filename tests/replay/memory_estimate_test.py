@@ -16,25 +16,23 @@ def test_memory_estimate():
   )
   shapes = fields.ReplayShapes((84, 84, 1), num_stacked=4, lstm_size=512)
   estimate = memory_estimate.estimate(config, shapes)
-  # 84 frames of 7056 bytes, 33 bytes per step, 8 bytes per block, and 4096
-  # bytes for the recurrent state.
-  block = 84 * 7056 + 80 * 33 + 8 + 4096
-  assert estimate.raw == 125_001 * block
-  assert 3e9 < estimate.compressed < 10e9
-  assert str(estimate).startswith('A full replay holds 74.9 GB')
+  # 80 steps with a compressed frame of 7056 bytes, the recurrent state, and an
+  # item of the server.
+  block = 80 * (7056 // 17 + 16) + 4096 + 1024
+  assert estimate == 125_001 * block
   # 161 rows of a stack and 34 other bytes, and the recurrent state once.
-  tensors = memory_estimate.estimate(
-    dataclasses.replace(config, codec='tensors'), shapes
+  tensors = dataclasses.replace(config, codec='tensors')
+  row = 4 * 7056 + 34
+  assert memory_estimate.estimate(tensors, shapes) == 125_000 * (
+    (161 * row + 4096) // 2 + 1024
   )
-  assert tensors.raw == 125_000 * (161 * (4 * 7056 + 34) + 4096)
-  assert tensors.compressed > 10 * estimate.compressed
   # A burn-in is stored too.
-  longer = memory_estimate.estimate(
-    dataclasses.replace(config, codec='tensors', burn_in_length=80), shapes
+  longer = dataclasses.replace(tensors, burn_in_length=80)
+  assert memory_estimate.estimate(longer, shapes) == 125_000 * (
+    (241 * row + 4096) // 2 + 1024
   )
-  assert longer.raw == 125_000 * (241 * (4 * 7056 + 34) + 4096)
-  small = memory_estimate.MemoryEstimate(raw=2_500_000, compressed=30_000)
-  assert '2.5 MB of steps, compressed to about 0.0 MB' in str(small)
+  sizes = [memory_estimate.size_in_words(x) for x in (2_500_000, 10**9)]
+  assert sizes == ['2.5 MB', '1.0 GB']
 
 
 @pytest.mark.parametrize(
