@@ -11,7 +11,7 @@ smaller kernel, then gives both gradients in one product each.
 """
 
 import functools
-from typing import Any, Callable, Tuple
+from typing import Any, Tuple
 
 import haiku as hk
 import jax
@@ -98,11 +98,8 @@ _convolve.defvjp(_forward, _backward)
 def _gradients_by_xla(
   stride: int, x: jax.Array, w: jax.Array, gradient: jax.Array
 ) -> Tuple[jax.Array, jax.Array]:
-  def transposed(function: Callable[..., jax.Array], like: jax.Array) -> Any:
-    return jax.linear_transpose(function, like)(gradient)[0]
-
-  d_x = transposed(lambda x: _by_xla(stride, x, w), x)
-  d_w = transposed(lambda w: _by_xla(stride, x, w), w)
+  _, transposed = jax.vjp(functools.partial(_by_xla, stride), x, w)
+  d_x, d_w = transposed(gradient)
   return d_x, d_w
 
 
