@@ -108,7 +108,7 @@ test-slow: setup  ## Run the tests of learning and of whole programs: many minut
 simulate: setup  ## Simulate runs under FAILURES=1000000 failures.
 	@$(PYTHON_FULL) -m tests.simulation --failures=$(or $(FAILURES),1000000)
 
-chaos: setup  ## Test a run under FAULTS=100 faults: one or two hours.
+chaos: setup  ## Test a run on three machines under FAULTS=100 faults: one or two hours.
 	@$(PYTHON_FULL) -m tests.launch.chaos --faults=$(or $(FAULTS),100)
 
 soak: setup  ## Test a long run for leaks of memory, files and threads: MINUTES=60.

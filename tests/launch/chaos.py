@@ -1,10 +1,13 @@
-"""Injects random faults into every process of a run: `make chaos`.
+"""Injects random faults into every process and machine of a run: `make chaos`.
 
   .venv/bin/python -m tests.launch.chaos --faults=100 --seed=7
+  .venv/bin/python -m tests.launch.chaos --machines=0
 
-Each fault hits a small pre-training run on this computer:
+Each fault hits a small pre-training run on three machines of a Ray cluster,
+which this computer simulates (`tests.launch.machines`):
 
 - A node is killed, suspended or told to stop.
+- A machine loses its power, or its network for a short or long time.
 - The disk is full for a while.
 - Ctrl-C is typed or the launcher is killed, and the command is run again.
 
@@ -14,8 +17,9 @@ logs whose steps never decrease. In the end the run must reach its budget with
 exit code 0, and its behavior must load. The printed seed reproduces the faults,
 but not their exact times.
 
-Filling a disk requires root, to mount a small disk for the run; other users
-skip that fault.
+Without machines (`--machines=0`, or where the system does not allow them) the
+nodes are processes of this computer. Filling a disk requires root, to mount a
+small disk for the run; other users skip that fault.
 """
 
 import argparse
@@ -28,11 +32,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import NamedTuple
 
 import psutil
 
 from bt_acme import behaviors
 from bt_acme.runtime import heartbeats
+from tests.launch import machines as machines_lib
 from tests.launch import scripts
 
 ACTORS = 2
@@ -43,6 +49,9 @@ NODES = (
 # Faults of the whole run.
 INTERRUPT, KILL_LAUNCHER = 'Ctrl-C', 'launcher killed'
 FILL_DISK = 'full disk'
+# Faults of a machine. The first machine, with the launcher, learner and replay,
+# is never lost, because the run could not continue without it.
+BLIP, CUT, CRASH = 'cut off for a moment', 'cut off', 'without power'
 # Faults of a node.
 SIGNALS = {
   'killed': signal.SIGKILL,
@@ -55,14 +64,18 @@ _MORE_STEPS = 2_000  # Actor steps from the last fault to the budget.
 _OVERSHOOT = 2 * 4 * ACTORS  # An actor may exceed it by a step in each group.
 _DISK_SIZE = '200m'
 _FULL_SECONDS = 10.0  # Several checkpoints are due in this time.
+_BLIP_SECONDS = 5.0
 
 
-def faults(number, seed):
-  """Returns random faults: the kind, and the node that it hits if any."""
+def faults(number, seed, num_machines=0):
+  """Returns random faults: the kind, and the node or machine that it hits."""
   generator = random.Random(seed)
+  machines = range(num_machines)
   every = [
     *((how, node) for node in NODES for how in SIGNALS),
     *((how, '') for how in (INTERRUPT, KILL_LAUNCHER, FILL_DISK)),
+    *((BLIP, machine) for machine in machines),
+    *((how, machine) for machine in machines[1:] for how in (CUT, CRASH)),
   ]
   chosen = []
   while len(chosen) < number:
@@ -70,25 +83,55 @@ def faults(number, seed):
   return chosen[:number]
 
 
+def name_of(what, where):
+  """Returns the name of a fault for messages."""
+  if isinstance(where, int):
+    return f'machine {where + 1} {what}'
+  return f'{where} {what}'.strip()
+
+
 def _size(path):
   return path.stat().st_size if path.exists() else 0
+
+
+class Standing(NamedTuple):
+  """The progress of a run according to its logs."""
+
+  actor_steps: int
+  learner_steps: int
+  replay_items: int
 
 
 class Chaos:
   """A run that is hit by faults."""
 
-  def __init__(self, folder):
-    """Starts a run in a new workdir in this directory."""
+  def __init__(self, folder, num_machines):
+    """Starts a run.
+
+    Args:
+      folder: the directory in which the workdir is created.
+      num_machines: the number of machines; 0 for processes of this computer.
+    """
     self.workdir = folder / 'run'
+    self._machines = None
+    if num_machines:
+      # One machine alone can run all actors, inference and evaluator.
+      self._machines = machines_lib.Machines(num_machines, num_cpus=ACTORS + 2)
     self.script = None
     self._budget = 1_000_000_000
     self._start()
 
   def _start(self):
+    flags, where = (), {}
+    if self._machines is not None:
+      flags = machines_lib.flags(self._machines.address)
+      where['environment'] = machines_lib.VARIABLES
+      where['prefix'] = self._machines.command_on(0)
     self.script = scripts.Script(
       'run_ngu',
       self.workdir,
       *scripts.NGU,
+      *flags,
       f'--num_actors={ACTORS}',
       '--inference=server',
       '--evaluation_period=500',
@@ -97,11 +140,19 @@ class Chaos:
       '--watchdog_seconds=60',
       f'--max_actor_steps={self._budget}',
       capture=False,
+      **where,
     )
 
   def processes(self):
     """Returns the title of each process of the run ('' without one), by PID."""
-    return {p.pid: title_of(p) for p in self.script.survivors()}
+    found = {p.pid: title_of(p) for p in self.script.survivors()}
+    if self._machines is not None:
+      # Nodes have the environment of their machine.
+      for pid in self._machines.all_processes():
+        with contextlib.suppress(psutil.NoSuchProcess):
+          title = title_of(psutil.Process(pid))
+          found.update({pid: title} if title else {})
+    return found
 
   def pids(self):
     """Returns the PID of the newest process of each node, by title."""
@@ -114,6 +165,10 @@ class Chaos:
         if title and (parent is None or title_of(parent) != title):
           found.append((process.create_time(), title, pid))
     return {title: pid for _, title, pid in sorted(found)}
+
+  def steps(self):
+    """Returns the actor steps in each row of the actors' log."""
+    return [int(r['actor_steps']) for r in scripts.rows(self.workdir, 'actor')]
 
   def wait_for_progress(self):
     """Waits for new rows of each actor, the learner and the evaluator."""
@@ -141,23 +196,64 @@ class Chaos:
         sizes[label] = _size(path)
 
   def strike(self, what, where):
-    """Injects a fault, and waits until the run has resumed."""
+    """Injects a fault; returns the lost progress, as a `Standing`."""
+    before = self._standing()
+    session = self._session()
     if what in SIGNALS:
       pid = self.pids()[where]
       os.kill(pid, SIGNALS[what])
       self._wait_for_new({where: pid})
+    elif what == BLIP:
+      with self._no_restarts():
+        self._machines.cut(where)
+        time.sleep(_BLIP_SECONDS)
+        self._machines.mend(where)
+    elif what in (CUT, CRASH):
+      self._lose(what, where)
     elif what == FILL_DISK:
       self._fill_disk()
     elif what == INTERRUPT:
+      start = time.monotonic()
       self.script.process.send_signal(signal.SIGINT)
       code = self.script.process.wait(_END_SECONDS)
       assert code == 130, code
+      print(f'  ended in {time.monotonic() - start:.1f} s')
       self._start_again()
     else:
       self.script.process.kill()
       self.script.process.wait()
       self._start_again()
     self.wait_for_progress()
+    if self._session() == session:
+      return Standing(0, 0, 0)
+    # The log was truncated to the checkpoint from which the session resumed.
+    after = self._standing(before_session=self._session())
+    first = next(
+      row
+      for row in scripts.rows(self.workdir, 'learner')
+      if row['session'] == self._session()
+    )
+    # The checkpoint may be newer than the last row before the fault.
+    after = after._replace(replay_items=int(float(first['replay_size'])))
+    return Standing(
+      *(max(0, b - a) for b, a in zip(before, after, strict=True))
+    )
+
+  def _session(self):
+    return scripts.rows(self.workdir, 'actor')[-1]['session']
+
+  def _standing(self, before_session=None):
+    """Returns the progress of the run, or its progress before a session."""
+    values = []
+    for label, key in zip(
+      ('actor', 'learner', 'learner'),
+      ('actor_steps', 'learner_steps', 'replay_size'),
+      strict=True,
+    ):
+      rows = scripts.rows(self.workdir, label)
+      found = [row[key] for row in rows if row['session'] != before_session]
+      values.append(int(float(found[-1])) if found else 0)
+    return Standing(*values)
 
   def _fill_disk(self):
     """Fills the disk for a while."""
@@ -171,6 +267,23 @@ class Chaos:
             pass
         time.sleep(0.05)
       filler.unlink()
+
+  def _lose(self, what, machine):
+    """Takes a machine away from the run, and gives it back."""
+    there = self._machines.processes(machine)
+    lost = {node: pid for node, pid in self.pids().items() if pid in there}
+    if what == CRASH:
+      self._machines.crash(machine)
+    else:
+      self._machines.cut(machine)
+    self._wait_for_new(lost)
+    self._machines.mend(machine)
+    # Nodes that kept running on the machine must end.
+    self._wait(
+      lambda: not any(map(psutil.pid_exists, lost.values())),
+      'nodes of the lost machine were left behind',
+    )
+    self._machines.boot(machine)
 
   @contextlib.contextmanager
   def _no_restarts(self):
@@ -205,8 +318,7 @@ class Chaos:
       'a process was left behind',
     )
     _, values = scripts.checkpoint(self.workdir)  # It can be read.
-    rows = scripts.rows(self.workdir, 'actor')
-    steps = [int(row['actor_steps']) for row in rows]
+    steps = self.steps()
     assert steps == sorted(steps), 'steps decrease in the log of the actors'
     counts = values['counts']
     assert counts['learner_steps'] == values['learner']['learner_steps']
@@ -240,7 +352,10 @@ class Chaos:
     behaviors.Exported(str(self.workdir / 'behavior'))
 
   def close(self):
-    self.script.__exit__()
+    if self.script is not None:
+      self.script.__exit__()
+    if self._machines is not None:
+      self._machines.close()
 
 
 def title_of(process):
@@ -265,24 +380,27 @@ def own_disk(folder):
       subprocess.run(['umount', '--lazy', folder], check=True)
 
 
-def run(chosen, folder):
+def run(chosen, folder, num_machines=0):
   """Injects all of the faults; returns a table of the results."""
-  table = ['| fault | resumed after, s |', '|---|---|']
+  table = [
+    '| fault | resumed after, s | actor steps lost | learner steps | replay |',
+    '|---|---|---|---|---|',
+  ]
   with (
     own_disk(folder) as can_fill_disk,
-    contextlib.closing(Chaos(folder)) as chaos,
+    contextlib.closing(Chaos(folder, num_machines)) as chaos,
   ):
     chaos.wait_for_progress()
     for i, (what, where) in enumerate(chosen):
-      name = f'{where} {what}'.strip()
+      name = name_of(what, where)
       print(f'{i + 1} of {len(chosen)}: {name}', flush=True)
       if what == FILL_DISK and not can_fill_disk:
         continue
       start = time.monotonic()
-      chaos.strike(what, where)
+      lost = chaos.strike(what, where)
       seconds = time.monotonic() - start
-      table.append(f'| {name} | {seconds:.0f} |')
-      print(f'  resumed after {seconds:.0f} s', flush=True)
+      table.append(f'| {name} | {seconds:.0f} | {" | ".join(map(str, lost))} |')
+      print(f'  resumed after {seconds:.0f} s, lost {lost}', flush=True)
       chaos.check()
     chaos.finish()
   return '\n'.join(table)
@@ -292,14 +410,19 @@ def main():
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument('--faults', type=int, default=100)
   parser.add_argument('--seed', type=int, default=int(time.time()))
+  parser.add_argument('--machines', type=int, default=3)
   parser.add_argument(
     '--skip', type=int, default=0, help='number of faults to skip'
   )
   options = parser.parse_args()
-  print(f'--seed={options.seed}', flush=True)
+  missing = machines_lib.missing() if options.machines else ''
+  if missing:
+    print(f'Running without machines, which need {missing}.')
+  num_machines = 0 if missing else options.machines
+  print(f'--seed={options.seed} --machines={num_machines}', flush=True)
   with tempfile.TemporaryDirectory() as folder:
-    chosen = faults(options.faults, options.seed)[options.skip :]
-    print(run(chosen, pathlib.Path(folder)))
+    chosen = faults(options.faults, options.seed, num_machines)[options.skip :]
+    print(run(chosen, pathlib.Path(folder), num_machines))
   print(f'{len(chosen)} faults, and the run reached its budget.')
 
 

@@ -119,8 +119,10 @@ class Program:
 class Script(Program):
   """A running launch script, in a process like one that a user starts."""
 
-  def __init__(self, script, workdir, *arguments, settings=TINY, **options):
-    command = [sys.executable, path_of(script), *settings]
+  def __init__(
+    self, script, workdir, *arguments, prefix=(), settings=TINY, **options
+  ):
+    command = [*prefix, sys.executable, path_of(script), *settings]
     super().__init__([*command, f'--workdir={workdir}', *arguments], **options)
 
 
