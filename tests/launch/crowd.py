@@ -41,7 +41,7 @@ import sys, types
 import bt_acme
 import launchpad as lp
 from bt_acme.config import placement
-from bt_acme.runtime import executables, launcher, restarts
+from bt_acme.runtime import executables, launcher, supervisor
 
 number, address, python, workdir = sys.argv[1:]
 program = lp.Program('crowd')
@@ -55,8 +55,8 @@ executables.make = lambda program, addresses: dict.fromkeys(addresses, node)
 sys.exit(launcher.launch(program, workdir=workdir, launch_type='ray',
   engine_options=dict(address=address, python=python,
     places=placement.parse('')),
-  policy=restarts.RestartPolicy(
-    3, labels={{'actor': []}}, watchdog_seconds=120.0)))
+  policy=supervisor.Policy(max_restarts_per_hour=3,
+    restarted_labels={{'actor': []}}, watchdog_seconds=120.0)))
 """
 
 
