@@ -71,8 +71,17 @@ assert not utils.zeros_like(jnp.ones(2)).any()
 """
 
 
-def _run(program):
-  return python.run('-c', program)
+# If a first import works, the corresponding part of `compat.py` can go.
+_FAILED_IMPORTS_CAN_BE_REPEATED = """
+for name in ('acme.agents.jax.r2d2', 'acme.jax.utils'):
+  try:
+    __import__(name)
+  except (AttributeError, ImportError):
+    continue
+  raise AssertionError(f'{name} does not need the hook')
+import bt_acme
+import acme.agents.jax.r2d2, acme.jax.utils
+"""
 
 
 @pytest.mark.parametrize(
@@ -88,58 +97,37 @@ def _run(program):
   ids=['bt_acme first', 'tensorflow first', 'acme first'],
 )
 def test_importing_dm_acme_prints_nothing(program):
-  result = _run(program)
+  result = python.run('-c', program)
   assert result.returncode == 0, result.stderr
   assert result.stdout == ''
   assert result.stderr.partition('Nothing else.')[0] == ''
 
 
-@pytest.mark.parametrize('name', ['acme.agents.jax.r2d2', 'acme.jax.utils'])
-def test_a_failed_import_of_dm_acme_can_be_repeated(name):
-  # If the first import works, the corresponding part of `compat.py` can go.
-  result = _run(f"""
-try:
-  import {name}
-except (AttributeError, ImportError):
-  import bt_acme
-  import {name}
-else:
-  raise AssertionError('{name} does not need the hook')
-""")
+def test_failed_imports_of_dm_acme_can_be_repeated():
+  result = python.run('-c', _FAILED_IMPORTS_CAN_BE_REPEATED)
   assert result.returncode == 0, result.stderr
-
-
-@pytest.fixture
-def libraries(monkeypatch):
-  """Sets the paths from which a shared library can be loaded."""
-
-  def set_libraries(paths):
-    loaded = []
-
-    def load(path):
-      if path not in paths:
-        raise OSError(f'{path}: cannot open shared object file')
-      loaded.append(path)
-
-    monkeypatch.setattr(ctypes, 'CDLL', load)
-    return loaded
-
-  monkeypatch.setattr(sys, 'base_prefix', '/python')
-  return set_libraries
 
 
 _LIBPYTHON = f'libpython3.{sys.version_info.minor}.so.1.0'
 
 
-@pytest.mark.parametrize('path', [_LIBPYTHON, f'/python/lib/{_LIBPYTHON}'])
-def test_libpython_is_loaded_from_system_or_interpreter(libraries, path):
-  loaded = libraries([path])
-  compat.load_libpython()
-  assert loaded == [path]
+@pytest.mark.parametrize(
+  'path', [_LIBPYTHON, f'/python/lib/{_LIBPYTHON}', None]
+)
+def test_libpython_is_loaded_from_system_or_interpreter(monkeypatch, path):
+  loaded = []
 
+  def load(library):
+    if library != path:
+      raise OSError(f'{library}: cannot open shared object file')
+    loaded.append(library)
 
-def test_the_error_for_missing_libpython_names_the_fix(libraries):
-  libraries([])
+  monkeypatch.setattr(ctypes, 'CDLL', load)
+  monkeypatch.setattr(sys, 'base_prefix', '/python')
+  if path is not None:
+    compat.load_libpython()
+    assert loaded == [path]
+    return
   with pytest.raises(ImportError, match='apt-get install libpython3') as error:
     compat.load_libpython()
   assert '\n' not in str(error.value)
