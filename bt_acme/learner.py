@@ -102,7 +102,7 @@ class Learner:
       core.init(random_key, initial_params), self._shardings.state
     )
     self._pending: collections.deque[LearnerStep] = collections.deque()
-    self.statistics = statistics_store.make_store(agent)
+    self.statistics = statistics_store.StatisticsStore()
     self.scores = flight_priorities.ScoreStore(agent)
     self.largest_priority = initial_priority.LargestPriority()
     self.sampling = sampling_metrics.SamplingMetrics(

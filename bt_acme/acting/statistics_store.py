@@ -13,7 +13,6 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
-from bt_acme import assembly
 from bt_acme.core.intrinsic import reward as reward_lib
 
 # A NamedTuple of arrays, such as the core's `IntrinsicStatistics`.
@@ -26,7 +25,7 @@ _Saved = Mapping[str, Mapping[str, Sequence[float]]]
 class StatisticsStore:
   """Stores the newest statistics of each environment; thread-safe."""
 
-  def __init__(self, statistics_class: Any):
+  def __init__(self, statistics_class: Any = reward_lib.IntrinsicStatistics):
     """Initializes an empty store.
 
     Args:
@@ -103,27 +102,15 @@ class StatisticsStore:
     )
 
 
-def make_store(agent: assembly.Agent) -> StatisticsStore:
-  """Creates the store of an agent.
-
-  The store stays empty if the agent has no intrinsic reward.
-  """
-  del agent
-  return StatisticsStore(reward_lib.IntrinsicStatistics)
-
-
-def saved(
-  agent: assembly.Agent, values: Mapping[str, _Saved]
-) -> Optional[Statistics]:
+def saved(values: Mapping[str, _Saved]) -> Optional[Statistics]:
   """Merges the saved statistics of all environments; None if there are none.
 
   Args:
-    agent: the agent that learned.
     values: the `values` returned by `Learner.save`.
 
   Returns:
     The statistics of all environments as one.
   """
-  store = make_store(agent)
+  store = StatisticsStore()
   store.restore(values['statistics'])
   return store.merged()

@@ -58,18 +58,14 @@ class Queue:
   evaluates the earlier policies. Methods may be called from any thread.
   """
 
-  def __init__(
-    self, run: run_config.RunConfig, agent: assembly.Agent, actor_steps: int
-  ):
+  def __init__(self, run: run_config.RunConfig, actor_steps: int):
     """Initializes the queue with the evaluations left by earlier sessions.
 
     Args:
       run: the run.
-      agent: the agent that is evaluated.
       actor_steps: the number of actor steps at which the run starts or resumes.
     """
     self._run = run
-    self._agent = agent
     self._folder = pathlib.Path(run.checkpoint_folder)
     self._begin = actor_steps or -1
     self._lock = threading.Lock()
@@ -127,7 +123,6 @@ class Queue:
     variables, values = checkpoints.read(self._path(point), learner.variables)
     statistics = values['statistics']
     if statistics is not None:
-      assert self._agent.intrinsic is not None
       statistics = reward_lib.IntrinsicStatistics(
         **{name: np.float64(value) for name, value in statistics.items()}
       )

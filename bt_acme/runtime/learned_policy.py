@@ -14,7 +14,7 @@ def read(run: run_config.RunConfig, agent: assembly.Agent) -> assembly.Learned:
   """
   shapes = learner_assembly.state_shapes(agent, workdir=run.workdir)
   # This must not write: the run may be active or belong to another user.
-  old = old_checkpoints.read(run, agent, shapes)
+  old = old_checkpoints.read(run, shapes)
   restored = (
     checkpoints.restore(run.checkpoint_folder, shapes)
     if old is None
@@ -27,7 +27,7 @@ def read(run: run_config.RunConfig, agent: assembly.Agent) -> assembly.Learned:
     )
   state, values = restored
   with saved_nodes.refusals(run):  # Damaged values can raise any error.
-    statistics = statistics_store.saved(agent, values['learner'])
+    statistics = statistics_store.saved(values['learner'])
     actor_steps = int(values['counts'].get('actor_steps', 0))
   return assembly.Learned(
     actor_steps,

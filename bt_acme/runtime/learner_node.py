@@ -124,7 +124,7 @@ class LearnerNode(node.Node):
     self._restore()
     self._logger.cut(self._counts)
     actor_steps = self._actor_steps
-    self._evaluations = evaluation_schedule.Queue(run, self._agent, actor_steps)
+    self._evaluations = evaluation_schedule.Queue(run, actor_steps)
     # The steps of pending snapshots, smallest first.
     self._snapshots = _pending_snapshots(run, actor_steps)
     self._evaluations.enqueue(actor_steps, self._learner)

@@ -34,7 +34,7 @@ def upgrade(
   Raises:
     ValueError: if the file is damaged, or was written by other versions.
   """
-  old = read(run, agent, shapes)
+  old = read(run, shapes)
   if old is None:
     return
   arrays, values, states = old
@@ -45,13 +45,12 @@ def upgrade(
 
 
 def read(
-  run: run_config.RunConfig, agent: assembly.Agent, shapes: Any
+  run: run_config.RunConfig, shapes: Any
 ) -> tuple[Any, Mapping[str, Any], Mapping[str, Any]] | None:
   """Reads an old checkpoint, if any.
 
   Args:
     run: the run.
-    agent: the agent of the run.
     shapes: the shapes and dtypes of the learner's state.
 
   Returns:
@@ -69,7 +68,7 @@ def read(
     state = _read(path)
     arrays = leaves.restore_leaves(shapes, state['learner'].pop('core'))
     values = {
-      'learner': _learner_values(agent, state),
+      'learner': _learner_values(state),
       'counts': {
         'actor_steps': state['actor_steps'],
         'learner_steps': state['learner']['num_steps'],
@@ -87,11 +86,9 @@ def _path(run: run_config.RunConfig) -> pathlib.Path:
   return pathlib.Path(run.checkpoint_folder) / _FILE
 
 
-def _learner_values(
-  agent: assembly.Agent, state: Mapping[str, Any]
-) -> dict[str, Any]:
+def _learner_values(state: Mapping[str, Any]) -> dict[str, Any]:
   """Returns the JSON values of the learner."""
-  store = statistics_store.make_store(agent)
+  store = statistics_store.StatisticsStore()
   intrinsic = state['actor']['intrinsic']
   if intrinsic is not None:
     statistics = reward_lib.IntrinsicStatistics(*intrinsic['statistics'])

@@ -6,6 +6,7 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   transfer     BT solves hard tasks within a budget in which others do not.
   limits       Tasks that BT solves with only some of the seeds.
   margin       BT with and without a margin of the extra action.
+  alone        BT with a behavior that often succeeds alone.
   wide         One behavior helps in many tasks.
   bank         Five behaviors, drawn uniformly or with learned priorities.
   atari        BT with a behavior that survives in an Atari game.

@@ -60,7 +60,7 @@ def test_restores_saved_statistics(group_size):
 
 
 def test_without_an_intrinsic_reward_the_store_stays_empty():
-  store = statistics_store.StatisticsStore(None)
+  store = statistics_store.StatisticsStore()
   store.restore({})
   assert store.save() == {} and store.merged() is None
 

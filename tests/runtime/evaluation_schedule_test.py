@@ -89,7 +89,7 @@ def log(run, point):
 
 def test_evaluations_survive_a_restart(run, agent):
   first, later = learner_of(agent), learner_of(agent, 1, STATISTICS)
-  queue = evaluation_schedule.Queue(run, agent, 0)
+  queue = evaluation_schedule.Queue(run, 0)
   queue.enqueue(0, first)
   queue.enqueue(0, later)  # Already stored.
   point, taken = queue.take(0, later)
@@ -101,7 +101,7 @@ def test_evaluations_survive_a_restart(run, agent):
   # Stopped before the evaluation was removed, so rows may be missing.
   log(run, 0)
   # The run resumes from an older checkpoint.
-  queue = evaluation_schedule.Queue(run, agent, 90)
+  queue = evaluation_schedule.Queue(run, 90)
   queue.enqueue(101, first)
   assert not logs.read_rows(run.workdir, 'evaluator')
   assert queue.take(0, first)[0] == 0
@@ -115,7 +115,7 @@ def test_evaluations_survive_a_restart(run, agent):
   assert queue.take(1, first) is None
   queue.remove(100)
   log(run, 100)
-  queue = evaluation_schedule.Queue(run, agent, 90)
+  queue = evaluation_schedule.Queue(run, 90)
   queue.enqueue(199, first)
   assert queue.take(0, first) is None
   queue.enqueue(252, first)
@@ -124,7 +124,7 @@ def test_evaluations_survive_a_restart(run, agent):
 
 def test_a_restarted_evaluator_repeats_its_evaluation(run, agent):
   learner = learner_of(agent)
-  queue = evaluation_schedule.Queue(run, agent, 0)
+  queue = evaluation_schedule.Queue(run, 0)
   queue.enqueue(105, learner)
   assert [queue.take(i, learner)[0] for i in range(2)] == [0, 100]
   assert queue.take(0, learner)[0] == 0

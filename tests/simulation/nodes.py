@@ -121,7 +121,7 @@ class Learner:
     self._logger = logger
     self._on_step = on_step
     self.scores = flight_priorities.ScoreStore(AGENT)  # type: ignore[arg-type]
-    self.statistics = statistics_store.StatisticsStore(None)  # Stays empty.
+    self.statistics = statistics_store.StatisticsStore()  # Stays empty.
     self.learner_steps = 0
     self.replay_size = 0
 
