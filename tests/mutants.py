@@ -12,7 +12,6 @@ import argparse
 import collections
 import concurrent.futures
 import contextlib
-import dataclasses
 import difflib
 import hashlib
 import json
@@ -26,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 from tests import mutated_tokens
@@ -51,8 +51,7 @@ def pytest_runtest_logstart(nodeid):
 _FAILED = re.compile(r'^(?:FAILED|ERROR) ([^\s\[]+)', re.MULTILINE)
 
 
-@dataclasses.dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
   """The outcome of running the tests on a mutant.
 
   Attributes:
@@ -70,59 +69,46 @@ class Outcome:
     return f'{self.mutant}  {self.verdict} {self.reason}'
 
 
-@dataclasses.dataclass
-class CoverageMap:
-  """The lines that each test function reaches within its own process.
+def select(seconds, reached, mutant, most_seconds):
+  """Returns tests that may detect a mutant, the most promising ones first.
 
-  Attributes:
+  The tests of the module's own test file come first, then other tests that
+  reach the statement, then the other tests of these files: compiled functions
+  are shared within a file, so only its first test appears to reach them. A line
+  that runs during import is reached by all tests that reach the file.
+
+  Args:
     seconds: the duration of each test function that passes, by its ID.
     reached: the tests that reach a line, by file and line; '' is the import.
+    mutant: the mutant.
+    most_seconds: the maximum total duration of the tests, without the mutant.
   """
-
-  seconds: dict
-  reached: dict
-
-  def select(self, mutant, most_seconds):
-    """Returns tests that may detect a mutant, the most promising ones first.
-
-    The tests of the module's own test file come first, then other tests that
-    reach the statement, then the other tests of these files: compiled functions
-    are shared within a file, so only its first test appears to reach them. A
-    line that runs during import is reached by all tests that reach the file.
-
-    Args:
-      mutant: the mutant.
-      most_seconds: the maximum total duration of the tests, without the mutant.
-    """
-    lines = self.reached.get(mutant.path, {})
-    first, last = mutant.lines
-    direct = {
-      test
-      for line in range(first, last + 1)
-      for test in lines.get(str(line), ())
-    }
-    if direct == {''}:
-      direct = {test for tests in lines.values() for test in tests}
-    direct &= self.seconds.keys()
-    own = mutant.path.replace('bt_acme/', 'tests/').replace('.py', '_test.py')
-    cost = collections.Counter()
-    for test in direct:
-      cost[_file_of(test)] += self.seconds[test]
-    found = [test for test in self.seconds if _file_of(test) in cost]
-    found.sort(
-      key=lambda test: (
-        test not in direct,
-        _file_of(test) != own,
-        cost[_file_of(test)],
-        self.seconds[test],
-      )
+  lines = reached.get(mutant.path, {})
+  first, last = mutant.lines
+  numbers = map(str, range(first, last + 1))
+  direct = set().union(*(lines.get(number, ()) for number in numbers))
+  if direct == {''}:
+    direct.update(*lines.values())
+  direct &= seconds.keys()
+  own = mutant.path.replace('bt_acme/', 'tests/').replace('.py', '_test.py')
+  cost = collections.Counter()
+  for test in direct:
+    cost[_file_of(test)] += seconds[test]
+  found = [test for test in seconds if _file_of(test) in cost]
+  found.sort(
+    key=lambda test: (
+      test not in direct,
+      _file_of(test) != own,
+      cost[_file_of(test)],
+      seconds[test],
     )
-    taken, left = [], most_seconds
-    for test in found:
-      if self.seconds[test] <= left or not taken:
-        taken.append(test)
-        left -= self.seconds[test]
-    return taken or list(_PROGRAMS)
+  )
+  taken, left = [], most_seconds
+  for test in found:
+    if seconds[test] <= left or not taken:
+      taken.append(test)
+      left -= seconds[test]
+  return taken or list(_PROGRAMS)
 
 
 def _file_of(test):
@@ -185,7 +171,7 @@ def _pytest(copy, seconds, *arguments, prefix=()):
 
 
 def _observe(copy, packages, test_file):
-  """Runs a test file; returns seconds and lines of its tests."""
+  """Runs a test file; returns `seconds` and `reached` for `select`."""
   data, report = copy.parent / 'coverage', copy.parent / 'report.xml'
   (copy / 'switch_contexts.py').write_text(_PLUGIN)
   folders = ','.join(f'bt_acme/{package}' for package in packages)
@@ -201,7 +187,7 @@ def _observe(copy, packages, test_file):
   )
   if done is None or not report.exists():
     print(f'excluded: {test_file}\n{done[1][-2000:] if done else "too slow"}')
-    return {'seconds': {}, 'reached': {}}
+    return {}, {}
   seconds, failed = collections.Counter(), set()
   for case in ElementTree.parse(report).iter('testcase'):
     test = f'{test_file}::{case.get("name").partition("[")[0]}'
@@ -213,17 +199,14 @@ def _observe(copy, packages, test_file):
 
   measured = coverage.CoverageData(str(data))
   measured.read()
-  return {
-    'seconds': {k: v for k, v in seconds.items() if k not in failed},
-    'reached': {
-      os.path.relpath(file, copy): measured.contexts_by_lineno(file)
-      for file in measured.measured_files()
-    },
+  return {k: v for k, v in seconds.items() if k not in failed}, {
+    os.path.relpath(file, copy): measured.contexts_by_lineno(file)
+    for file in measured.measured_files()
   }
 
 
-def _load_map(copies, packages, test_folders, jobs):
-  """Returns the map of a tree; results of the same code are reused."""
+def _observe_all(copies, packages, test_folders, jobs):
+  """Returns `seconds` and `reached`; results of the same code are reused."""
   copy = copies.queue[0]
   digest = hashlib.sha256(' '.join(packages).encode())
   for pattern in ('bt_acme/**/*.py', 'tests/**/*.py'):
@@ -246,15 +229,15 @@ def _load_map(copies, packages, test_folders, jobs):
     for folder in test_folders
     for file in (copy / 'tests' / folder).rglob('*_test.py')
   )
-  made = CoverageMap({}, {})
+  seconds, reached = {}, {}
   with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-    for found in pool.map(observe, test_files):
-      made.seconds.update(found['seconds'])
-      for path, lines in found['reached'].items():
-        mine = made.reached.setdefault(path, {})
+    for found_seconds, found_reached in pool.map(observe, test_files):
+      seconds.update(found_seconds)
+      for path, lines in found_reached.items():
+        mine = reached.setdefault(path, {})
         for line, tests in lines.items():
           mine.setdefault(line, []).extend(tests)
-  return made
+  return seconds, reached
 
 
 @contextlib.contextmanager
@@ -298,7 +281,7 @@ def _without_unreliable(outcomes, copy):
     if done is None or done[0]:
       failed.add(test)
   return [
-    dataclasses.replace(one, verdict='unclear') if one.reason in failed else one
+    one._replace(verdict='unclear') if one.reason in failed else one
     for one in outcomes
   ]
 
@@ -317,14 +300,6 @@ def shares(outcomes):
       f'({killed / max(len(verdicts), 1):.1%}), of these '
       f'{verdicts.count("timeout")} by timeout'
     )
-
-
-def _diff(mutant, source):
-  before, after = (
-    text.decode().splitlines() for text in (source, mutant.apply(source))
-  )
-  path = mutant.path
-  return '\n'.join(difflib.unified_diff(before, after, path, path, '', '', 2))
 
 
 def main(arguments):
@@ -354,15 +329,15 @@ def main(arguments):
     copies = queue.Queue()
     for _ in range(options.jobs):
       copies.put(stack.enter_context(_copied(tree)))
-    tests_of = _load_map(
+    seconds, reached = _observe_all(
       copies, packages, options.tests.split(','), options.jobs
     )
 
     def judge(mutant):
       if time.monotonic() > end:
         return None
-      tests = tests_of.select(mutant, options.test_seconds)
-      usual = sum(tests_of.seconds.get(t, _PROGRAM_SECONDS) for t in tests)
+      tests = select(seconds, reached, mutant, options.test_seconds)
+      usual = sum(seconds.get(t, _PROGRAM_SECONDS) for t in tests)
       with _taken(copies) as copy:
         outcome = _judge(copy, mutant, tests, usual)
       print(outcome, flush=True)
@@ -379,8 +354,12 @@ def main(arguments):
   print('\n'.join(shares(outcomes)))
   for outcome in outcomes:
     if outcome.verdict == 'survived':
-      source = (tree / outcome.mutant.path).read_bytes()
-      print(_diff(outcome.mutant, source))
+      path = outcome.mutant.path
+      source = (tree / path).read_bytes()
+      texts = source, outcome.mutant.apply(source)
+      lines = (text.decode().splitlines() for text in texts)
+      diff = difflib.unified_diff(*lines, path, path, n=2, lineterm='')
+      print('\n'.join(diff))
 
 
 if __name__ == '__main__':
