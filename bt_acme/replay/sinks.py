@@ -115,7 +115,7 @@ class SequenceSink:
     self._steps = list(state['steps'])
 
   def add(self, transition: transition_lib.Transition) -> None:
-    """Adds the next step of the episode, and writes the block before it.
+    """Adds the next step of the episode, and writes the previous block.
 
     Raises:
       ValueError: if the observation does not match `ReplayShapes`, or the

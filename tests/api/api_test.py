@@ -367,7 +367,7 @@ def test_evaluate(bt, behavior):
   assert played.env == larger
   with pytest.raises(ValueError, match="folder='nowhere' is neither"):
     bt_acme.evaluate('nowhere')
-  with pytest.raises(ValueError, match='hoose an environment with equal'):
+  with pytest.raises(ValueError, match='Choose environments with equal'):
     bt_acme.evaluate(behavior, env='Chain-5')
   for wrong in ({'episodes': 0}, {'seed': -1}, {'episodes': 10**9}):
     ((name, value),) = wrong.items()

@@ -255,9 +255,7 @@ class Group:
       AGENT,  # type: ignore[arg-type]
       context.learner.exchange_scores([]),
     )
-    self.actor = types.SimpleNamespace(
-      statistics=lambda: None, priorities=priorities
-    )
+    self.actor = types.SimpleNamespace(intrinsic=None, priorities=priorities)
     self._context = context
     self._numbers = numbers  # Unique numbers for episodes.
     self._taken = [0] * number

@@ -109,7 +109,7 @@ def test_a_flight_of_vectors():
 @pytest.mark.parametrize(
   'action, error, message',
   (
-    ([0, float('nan')], ValueError, 'nan.*out of range'),
+    ([0, float('nan')], ValueError, 'nan.*must lie in'),
     ([[0], [0, 1]], TypeError, r'shape \(2,\)'),
     (['a', 'b'], TypeError, 'float32'),
     (None, TypeError, 'None'),
