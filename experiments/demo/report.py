@@ -164,7 +164,7 @@ def _draw_curves(
   plots.learning_curves(
     path,
     {name: seeds for name, seeds in curves.items() if seeds},
-    title=f'{task}, {len(plan.seeds)} seeds',
+    title=f'{task}, {tables.counted(len(plan.seeds), "seed")}',
     ylabel=f'solved, % of {_WINDOW} training episodes',
   )
 
