@@ -34,7 +34,7 @@ from benchmarks import accelerated, core_parts, harness, recordings, tables
 from bt_acme import assembly
 from bt_acme import config as config_lib
 from bt_acme import learner as learner_lib
-from bt_acme.acting import server as server_lib
+from bt_acme.acting import inference_server as server_lib
 from bt_acme.config import names
 from bt_acme.config import run as run_config
 from bt_acme.core import frame_stacking

@@ -18,7 +18,7 @@ from bt_acme.acting import variables as variables_lib
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import names
 from bt_acme.core import epsilon, types
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 NUM_GAMES = 16  # Games of an actor process.
 

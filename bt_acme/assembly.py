@@ -21,7 +21,7 @@ from bt_acme.core import r2d2_actor, types, weight_transfer
 from bt_acme.core.behavior_transfer import behavior_core, bt_actor, flights
 from bt_acme.core.intrinsic import networks as intrinsic_lib
 from bt_acme.core.intrinsic import ngu_actor
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.environments import vector
 from bt_acme.replay import fields
 

@@ -2,7 +2,7 @@
 
 Every requirement is a lower bound or, for the replay, a cautious estimate. A
 run that does not fit by these numbers cannot run on the machine.
-`runtime.requirements` compares them with the memory of this machine and of its
+`runtime.launch_checks` compares them with the memory of this machine and of its
 GPUs and TPUs.
 """
 

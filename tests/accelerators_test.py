@@ -20,7 +20,7 @@ from bt_acme import config as config_lib
 from bt_acme.acting import policy as policy_lib
 from bt_acme.core import data_parallel, learner_core, returns_on_device
 from bt_acme.core.behavior_transfer import bt_actor
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 
 def make_agent(kind, folder, spec=accelerated.ATARI, **groups):

@@ -12,7 +12,7 @@ from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.replay import blocks
 from bt_acme.runtime import devices as devices_lib
-from bt_acme.runtime import process_environments, requirements
+from bt_acme.runtime import launch_checks, process_environments
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
@@ -138,7 +138,7 @@ def test_too_large_settings_are_refused(set_memory, run, settings, message):
   agent = assembly.Agent(names.build(config_lib.NGUConfig, settings), ATARI)
   changed = {'num_actors': 1, 'max_actor_steps': 10**9, **run}
   with pytest.raises(ValueError, match=message) as error:
-    requirements.check(run_config.RunConfig(**changed), agent)
+    launch_checks.check(run_config.RunConfig(**changed), agent)
   assert '\n' not in str(error.value)
 
 
@@ -182,7 +182,7 @@ def check(run, agent, refused):
   if refused is not None:
     expected = pytest.raises(ValueError, match=refused)
   with expected:
-    requirements.check(run, agent)
+    launch_checks.check(run, agent)
 
 
 GPUS = [81559 << 20, 40960 << 20]
@@ -451,7 +451,7 @@ def test_two_processes_with_one_tpu_are_refused(monkeypatch, uses_tpu):
 )
 def test_actors_that_share_cores(monkeypatch, changes, cores, slow):
   monkeypatch.setattr(process_environments, 'cores', lambda: range(cores))
-  warning = requirements.oversubscription_warning(
+  warning = launch_checks.oversubscription_warning(
     run_config.RunConfig(**changes)
   )
   assert bool(warning) == slow

@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_396,
+  'lines of code': 24_399,
   'lines of code in bt_acme/runtime': 4_406,
   'lines of code in experiments': 4_850,
   'lines of code in benchmarks': 2_609,
   'classes': 272,
   'public class names that several classes have': 2,
-  'lines of tests': 31_101,
+  'lines of tests': 31_103,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

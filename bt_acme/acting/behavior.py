@@ -20,7 +20,7 @@ from dm_env import specs
 
 from bt_acme.core import types
 from bt_acme.core.behavior_transfer import behavior_core
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 # The number of discrete actions, or the spec of a continuous action vector.
 ActionSpec = Union[int, specs.Array]

@@ -1,9 +1,10 @@
 """Policies that select actions for N environments with one jitted call a step.
 
-`VectorPolicy` selects actions in the actor's own process; `server.RemotePolicy`
-sends requests to a server on the accelerator. Both select the same actions,
-because everything that varies between environments is seeded only by their
-index (`batched_core`). Each `receive` follows a `request`.
+`VectorPolicy` selects actions in the actor's own process, and
+`inference_server.RemotePolicy` sends requests to a server on the accelerator.
+Both select the same actions, because everything that varies between
+environments is seeded only by their index (`batched_core`). Each `receive`
+follows a `request`.
 """
 
 import functools

@@ -69,7 +69,7 @@ class VectorActor:
       statistics: the statistics of the intrinsic reward to resume from; one for
         each environment, or one for all.
       policy: selects the actions, with its own epsilons, seed and flights, such
-        as a `server.RemotePolicy`; None to select actions in this process.
+        as a `RemotePolicy`; None to select actions in this process.
       scores: with `flight_priorities='learned'`, the scores from which to learn
         on; None for constant weights.
     """

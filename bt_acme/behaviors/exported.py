@@ -15,7 +15,7 @@ from bt_acme.core import epsilon as epsilon_lib
 from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import host_reward, ngu_actor
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 
 class Exported(behavior.Behavior):

@@ -20,7 +20,7 @@ from bt_acme import config as config_lib
 from bt_acme.behaviors import cards, pretrained
 from bt_acme.config import checks, names
 from bt_acme.core import weight_transfer
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 _FORMAT = 1
 _DESCRIPTION, _PARAMS = 'behavior.json', 'params.npz'

@@ -19,9 +19,8 @@ import jax
 import jax.numpy as jnp
 
 from bt_acme import config as config_lib
-from bt_acme.core import arrays, burn_in, networks, types
+from bt_acme.core import arrays, burn_in, networks, return_recursion, types
 from bt_acme.core import priorities as priorities_lib
-from bt_acme.core import returns as returns_lib
 from bt_acme.core import returns_on_device as returns_on_device_lib
 from bt_acme.core import td_errors as td_errors_lib
 from bt_acme.core.behavior_transfer import kickstarting as kickstarting_lib
@@ -74,8 +73,8 @@ def q_network_loss(
   errors = td_errors_lib.td_errors(
     q_online,
     q_target,
-    returns_lib.Transitions(
-      *(getattr(batch, name) for name in returns_lib.Transitions._fields)
+    return_recursion.Transitions(
+      *(getattr(batch, name) for name in return_recursion.Transitions._fields)
     ),
     burn_in.trained_steps(batch, burn_in_length=replay.burn_in_length),
     returns_on_device_lib.returns_on_device,
@@ -90,7 +89,7 @@ def q_network_loss(
       learner_steps,
       kickstarting,
     )
-  loss = masked_loss(
+  loss = weighted_loss(
     errors,
     probabilities,
     exponent=learner.importance_sampling_exponent,
@@ -107,21 +106,20 @@ def q_network_loss(
   return loss, (priorities, metrics)
 
 
-def masked_loss(
+def weighted_loss(
   errors: td_errors_lib.TDErrors,
   probabilities: jax.Array,
   *,
   exponent: float,
   extra_loss: Optional[jax.Array] = None,
 ) -> jax.Array:
-  """Sums half the squared masked errors over time; averages over the batch.
+  """Sums half the squared errors over time; averages over the batch.
 
   Args:
     errors: δ and δ', [T, B].
     probabilities: float32 [B], the probability with which replay sampled each
       sequence.
-    exponent: the exponent of the importance weights w = (p_min / p)^exponent; 0
-      disables them.
+    exponent: the exponent of the importance weights; 0 disables them.
     extra_loss: float32 [T, B], a loss that is added to each trained transition;
       None for none.
 
@@ -138,8 +136,7 @@ def masked_loss(
       jnp.where(errors.trained > 0, extra_loss, 0.0), axis=0
     )
   if exponent:
-    weights = (1.0 / probabilities) ** exponent
-    per_sequence = per_sequence * weights / jnp.max(weights)
+    per_sequence *= priorities_lib.importance_weights(probabilities, exponent)
   return jnp.mean(per_sequence)
 
 

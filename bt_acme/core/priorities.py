@@ -1,9 +1,11 @@
-"""The sampling priorities of sequences in replay, from their TD errors.
+"""Priorities of sequences in replay, and the weights that correct for them.
 
 The learner computes them on a device, with JAX arrays [T, B]. Actors compute
 them for new sequences on the host, with NumPy arrays [T].
 """
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
@@ -36,6 +38,26 @@ def sequence_priorities(
   count = xp.maximum(xp.sum(weights, axis=0), 1.0)  # [B]
   mean = xp.sum(abs_errors, axis=0) / count  # [B]
   return max_weight * xp.max(abs_errors, axis=0) + (1 - max_weight) * mean
+
+
+def importance_weights(probabilities: jax.Array, exponent: float) -> jax.Array:
+  """Returns the importance weights of sampled sequences.
+
+    w = (p_min / p)^β
+
+  Source: Schaul et al. 2016 (arXiv:1511.05952), Sec. 3.4, with the minimum of
+  the batch instead of that of the replay.
+
+  Args:
+    probabilities: float32 [B], the probability with which replay sampled each
+      sequence.
+    exponent: β.
+
+  Returns:
+    float32 [B], at most 1.
+  """
+  weights = (1.0 / probabilities) ** exponent
+  return weights / jnp.max(weights)
 
 
 def check_finite(priorities: npt.ArrayLike) -> None:

@@ -9,7 +9,7 @@ import rlax, so that acting does not need it.
 from typing import Callable, Mapping
 
 from bt_acme import config as config_lib
-from bt_acme.core import arrays, returns, value_rescaling
+from bt_acme.core import arrays, return_recursion, value_rescaling
 
 # (q_online float [T + 1, B, A'], q_target float [T + 1, B, A'], transitions,
 # settings, recursion) -> y, float [T, B], undefined where `valid` is 0. The
@@ -19,9 +19,9 @@ TargetFunction = Callable[
   [
     arrays.Array,
     arrays.Array,
-    returns.Transitions,
+    return_recursion.Transitions,
     config_lib.LearnerConfig,
-    returns.Recursion,
+    return_recursion.Recursion,
   ],
   arrays.Array,
 ]
@@ -30,9 +30,9 @@ TargetFunction = Callable[
 def q_lambda(
   q_online: arrays.Array,
   q_target: arrays.Array,
-  transitions: returns.Transitions,
+  transitions: return_recursion.Transitions,
   settings: config_lib.LearnerConfig,
-  recursion: returns.Recursion,
+  recursion: return_recursion.Recursion,
 ) -> arrays.Array:
   """Computes Peng's Q(lambda) with double Q-learning and value rescaling.
 
@@ -53,7 +53,7 @@ def q_lambda(
   chooser = q_online if settings.double_q else q_target
   best = chooser[1:].argmax(axis=-1)
   values = value_rescaling.invert(
-    returns.take(q_target[1:], best), settings.value_rescaling_epsilon
+    return_recursion.take(q_target[1:], best), settings.value_rescaling_epsilon
   )
   traces = arrays.namespace(values).full_like(values, settings.trace_decay)
   return _targets(transitions, settings, recursion, values, traces)
@@ -62,9 +62,9 @@ def q_lambda(
 def retrace(
   q_online: arrays.Array,
   q_target: arrays.Array,
-  transitions: returns.Transitions,
+  transitions: return_recursion.Transitions,
   settings: config_lib.LearnerConfig,
-  recursion: returns.Recursion,
+  recursion: return_recursion.Recursion,
 ) -> arrays.Array:
   """Computes Retrace(lambda) for an epsilon-greedy policy, on rescaled values.
 
@@ -85,18 +85,18 @@ def retrace(
   values = value_rescaling.invert(q_target, settings.value_rescaling_epsilon)
   state_values = xp.sum(policy * values, axis=-1)[1:]  # [T, B]
   choice = transitions.choice
-  ratio = returns.take(policy[:-1], choice) / transitions.probability
+  ratio = return_recursion.take(policy[:-1], choice) / transitions.probability
   traces = settings.trace_decay * xp.minimum(1.0, ratio)  # [T, B]
-  taken_values = returns.take(values[:-1], choice)
+  taken_values = return_recursion.take(values[:-1], choice)
   return _targets(
     transitions, settings, recursion, state_values, traces, taken_values
   )
 
 
 def _targets(
-  transitions: returns.Transitions,
+  transitions: return_recursion.Transitions,
   settings: config_lib.LearnerConfig,
-  recursion: returns.Recursion,
+  recursion: return_recursion.Recursion,
   *values_and_traces: arrays.Array,
 ) -> arrays.Array:
   """Returns y = h(G) from the last arguments of `returns_on_host`."""
@@ -105,7 +105,7 @@ def _targets(
     settings.discount * transitions.discount,
     *values_and_traces,
   )
-  g = recursion(*(returns.real(x, transitions.valid) for x in inputs))
+  g = recursion(*(return_recursion.real(x, transitions.valid) for x in inputs))
   return value_rescaling.rescale(g, settings.value_rescaling_epsilon)
 
 

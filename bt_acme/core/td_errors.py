@@ -9,7 +9,7 @@ from typing import NamedTuple
 import chex
 
 from bt_acme import config as config_lib
-from bt_acme.core import arrays, returns, targets
+from bt_acme.core import arrays, return_recursion, targets
 from bt_acme.core.behavior_transfer import relabelling
 
 
@@ -35,9 +35,9 @@ class TDErrors(NamedTuple):
 def td_errors(
   q_online: arrays.Array,
   q_target: arrays.Array,
-  transitions: returns.Transitions,
+  transitions: return_recursion.Transitions,
   trained: arrays.Array,
-  recursion: returns.Recursion,
+  recursion: return_recursion.Recursion,
   *,
   learner: config_lib.LearnerConfig,
   num_actions: int,
@@ -72,7 +72,7 @@ def td_errors(
     duplicate_flights=learner.duplicate_flights,
   )
   own, duplicate = (
-    target - returns.take(q_online[:-1], choice)
+    target - return_recursion.take(q_online[:-1], choice)
     for choice in (label, transitions.action)
   )
   return TDErrors(target, own, duplicate, trained, trained * duplicated)

@@ -7,7 +7,7 @@ import numpy as np
 from bt_acme import assembly, environments
 from bt_acme.acting import vector_actor
 from bt_acme.core import epsilon as epsilon_lib
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.environments import vector
 
 Row = Dict[str, float]

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
 
 from bt_acme import assembly
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.environments import vector
 from bt_acme.evaluation import control_view
 from bt_acme.evaluation import evaluator as evaluator_lib

@@ -24,11 +24,11 @@ from bt_acme.runtime import (
   coordinator,
   freed_memory,
   interrupts,
+  launch_checks,
   process_environments,
   progress,
   provenance,
   replay_checkpoints,
-  requirements,
   workdir,
   workdir_lock,
 )
@@ -174,7 +174,7 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
       ) from error
   if agent.intrinsic is not None:
     exported_folder.check_replaceable(pathlib.Path(run.behavior_folder))
-  requirements.check(run, agent)
+  launch_checks.check(run, agent)
 
 
 def _announce(
@@ -203,7 +203,7 @@ def _announce(
       'password. Anyone who can connect can run code there, so the machines '
       'must be on a private network (see SECURITY.md).'
     )
-  warning = requirements.oversubscription_warning(run)
+  warning = launch_checks.oversubscription_warning(run)
   if warning:
     print(f'Warning: {warning}')
 

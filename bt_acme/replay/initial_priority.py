@@ -15,7 +15,7 @@ import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.core import priorities as priorities_lib
-from bt_acme.core import returns, types
+from bt_acme.core import return_recursion, types
 from bt_acme.core import td_errors as td_errors_lib
 from bt_acme.replay import blocks
 
@@ -99,9 +99,9 @@ def from_q_values(
   errors = td_errors_lib.td_errors(
     q_values,
     q_values,
-    returns.Transitions(**steps, valid=trained),
+    return_recursion.Transitions(**steps, valid=trained),
     trained,
-    returns.returns_on_host,
+    return_recursion.returns_on_host,
     learner=config.learner,
     num_actions=num_actions,
   )

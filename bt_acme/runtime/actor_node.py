@@ -7,7 +7,7 @@ from absl import logging
 
 from bt_acme import assembly, environments
 from bt_acme.acting import actor_groups, variables, vector_actor
-from bt_acme.acting import server as server_lib
+from bt_acme.acting import inference_server as server_lib
 from bt_acme.config import run as run_config
 from bt_acme.core import epsilon
 from bt_acme.environments import saving, vector

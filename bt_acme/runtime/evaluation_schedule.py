@@ -16,7 +16,7 @@ import numpy as np
 
 from bt_acme import assembly, files
 from bt_acme.config import run as run_config
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.evaluation import logs
 from bt_acme.runtime import checkpoints, metrics
 

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 
 from bt_acme import assembly
-from bt_acme.acting import server as server_lib
+from bt_acme.acting import inference_server as server_lib
 from bt_acme.acting import variables
 from bt_acme.config import run as run_config
 from bt_acme.core import epsilon
@@ -55,12 +55,12 @@ class InferenceNode(node.Node):
     )
 
   def act(self, *request: Any) -> Any:
-    """Selects actions; see `server.InferenceServer.act`."""
+    """Selects actions; see `InferenceServer.act`."""
     self._ready.wait()
     return self._server.act(*request)
 
   def restore_statistics(self, *request: Any) -> None:
-    """Restores statistics; see `server.InferenceServer.restore_statistics`."""
+    """Restores statistics; see `InferenceServer.restore_statistics`."""
     self._ready.wait()
     self._server.restore_statistics(*request)
 

@@ -15,7 +15,7 @@ from bt_acme import assembly, untrusted
 from bt_acme.acting import statistics_store
 from bt_acme.config import run as run_config
 from bt_acme.core import leaves
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.runtime import checkpoints, saved_nodes, serialization
 
 _FILE, _FORMAT = 'run', 'bt_acme run 3'

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bt_acme.acting import statistics_store
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 
 class Largest(NamedTuple):

@@ -10,7 +10,7 @@ from dm_env import specs
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
 from bt_acme.core.behavior_transfer import behavior_core
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.replay import blocks
 from tests import sharing
 from tests.core import toys

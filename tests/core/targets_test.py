@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from bt_acme.core import returns, returns_on_device, targets
+from bt_acme.core import return_recursion, returns_on_device, targets
 from tests.core import toys
 from tests.reference import returns as reference
 
@@ -58,7 +58,7 @@ def _targets(
     return function(**arguments, **settings, epsilon=epsilon)
   steps = example['reward'].shape
   action = taken.get('action', np.zeros(steps, np.int32))
-  transitions = returns.Transitions(
+  transitions = return_recursion.Transitions(
     choice=action,
     action=action,
     source=np.zeros(steps, np.uint8),
@@ -73,7 +73,9 @@ def _targets(
 
   def compute_one(b):
     column = jax.tree.map(lambda x: x[:, b], inputs)
-    return _compute(loss, column, returns.returns_on_host, epsilon, **settings)
+    return _compute(
+      loss, column, return_recursion.returns_on_host, epsilon, **settings
+    )
 
   return np.stack([compute_one(b) for b in range(steps[1])], axis=1)
 

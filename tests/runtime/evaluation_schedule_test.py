@@ -9,7 +9,7 @@ import pytest
 from bt_acme import assembly
 from bt_acme import config as config_lib
 from bt_acme.config import run as run_config
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.evaluation import logs
 from bt_acme.runtime import evaluation_schedule, metrics
 from tests.agents import fakes

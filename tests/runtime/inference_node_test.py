@@ -10,12 +10,12 @@ import pytest
 
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.acting import flight_priorities, vector_actor
-from bt_acme.acting import server as server_lib
+from bt_acme.acting import inference_server as server_lib
 from bt_acme.config import run as run_config
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.environments import vector
 from bt_acme.runtime import inference_node
-from tests.acting import runs, server_test
+from tests.acting import inference_server_test, runs
 from tests.agents import fakes
 from tests.runtime import contexts
 
@@ -64,7 +64,7 @@ def first_actions(agent, compiling):
     epsilons=np.zeros(GROUP),
     seed=5,
     sinks=runs.recorders(GROUP),
-    policy=server_lib.RemotePolicy(server_test.Client(node), 1, 1),
+    policy=server_lib.RemotePolicy(inference_server_test.Client(node), 1, 1),
     scores=(
       flight_priorities.ScoreStore(agent).exchange([])
       if agent.learns_priorities

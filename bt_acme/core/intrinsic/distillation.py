@@ -6,7 +6,7 @@ throughout training:
 
     err = ||g'(x) - g(x)||^2
 
-`rewards/rnd.py` and `rewards/ngu.py` normalize it by its running moments.
+`rewards.rnd` and `rewards.ngu` normalize it by its running moments.
 
 Sources: Burda et al. 2018 (arXiv:1810.12894); Campos et al. 2021
 (arXiv:2102.13515), App.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bt_acme import config as config_lib
 from bt_acme.core import arrays
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 _MIN_DISTANCE = 1e-8
 _INITIAL_SLOTS = 256

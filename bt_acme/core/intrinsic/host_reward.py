@@ -13,7 +13,7 @@ import numpy.typing as npt
 from bt_acme import config as config_lib
 from bt_acme.core.intrinsic import episodic_memory, rewards
 from bt_acme.core.intrinsic import features as features_lib
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]

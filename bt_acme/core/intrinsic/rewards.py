@@ -11,7 +11,7 @@ from bt_acme import config as config_lib
 from bt_acme.core import arrays
 from bt_acme.core.intrinsic import episodic_memory
 from bt_acme.core.intrinsic import features as features_lib
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 
 class Reward(NamedTuple):

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bt_acme.core.intrinsic import device_reward, features
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from tests.core.intrinsic import streams
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.core.intrinsic import episodic_memory
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from tests.reference import intrinsic as reference
 
 D = 8

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bt_acme.core.intrinsic import host_reward
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from tests.core.intrinsic import streams
 
 

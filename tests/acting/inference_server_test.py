@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bt_acme.acting import flight_priorities
-from bt_acme.acting import server as server_lib
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.acting import inference_server as server_lib
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from tests.acting import runs
 from tests.agents import fakes
 
