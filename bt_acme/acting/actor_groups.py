@@ -16,7 +16,7 @@ from bt_acme.environments import vector
 Row = dict[str, float]
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Group:
   """Environments that step together, and the actor that acts in them.
 

@@ -10,7 +10,7 @@ from bt_acme.core import types
 from bt_acme.environments import saving
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class EpisodeMetrics:
   """Accumulates the metrics of one episode of one environment.
 

@@ -100,7 +100,7 @@ def start(settings: Any) -> int:
   )
   checks.require(
     run.lp_launch_type == 'in_process',
-    f"lp_launch_type={run.lp_launch_type!r} is not supported: use 'in_process'",
+    f"lp_launch_type={run.lp_launch_type!r} is invalid. Use 'in_process'.",
   )
   agent = names.part(settings, config_lib.BTConfig)
   tasks = environments.names_in(run.env)

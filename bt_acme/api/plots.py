@@ -46,7 +46,7 @@ def learning_curves(
   """
   checks.require(
     isinstance(curves, Mapping),
-    f"curves={curves!r} is not a dictionary. Pass runs by label, {{'BT': run}}",
+    f"curves={curves!r} is not a dictionary. Pass {{'BT': run}}, for example.",
   )
   by_label: Any = {
     label: [given] if isinstance(given, runs.Run) else list(given)

@@ -1,8 +1,8 @@
 """Videos of runs and behaviors; a notebook plays them inline."""
 
 import base64
+import dataclasses
 import pathlib
-from typing import NamedTuple
 
 from bt_acme import assembly, files
 from bt_acme.api import loading
@@ -11,7 +11,8 @@ from bt_acme.config import run as run_config
 from bt_acme.evaluation import recorder
 
 
-class Video(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Video:
   """A WebM video.
 
   Attributes:
@@ -24,7 +25,7 @@ class Video(NamedTuple):
     ```
   """
 
-  data: bytes
+  data: bytes = dataclasses.field(repr=False)
 
   def save(self, path: str | pathlib.Path) -> None:
     """Writes the video to a file, and creates its directory.

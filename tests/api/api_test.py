@@ -402,6 +402,7 @@ def test_video(bt, tmp_path):
   video = bt_acme.video.show(bt, seed=1, max_frames=5)
   assert video.data.startswith(b'\x1aE\xdf\xa3')  # The WebM signature.
   assert '<video' in video._repr_html_()
+  assert len(repr(video)) < 100
   video.save(tmp_path / 'new' / 'v.webm')
   assert (tmp_path / 'new' / 'v.webm').read_bytes() == video.data
   with pytest.raises(ValueError, match="v.gif' must end in .webm"):

@@ -148,3 +148,10 @@ def test_choices_match_the_code_that_reads_them(setting, known):
   }
   choices = checks.limits_of(settings[setting])['choices']
   assert set(choices) == set(known)
+
+
+@pytest.mark.parametrize('config_class', config.AGENTS.values())
+def test_no_two_settings_have_the_same_name(config_class):
+  groups = names.groups(config_class).values()
+  number = sum(len(dataclasses.fields(group)) for group in groups)
+  assert len(names.settings_of(config_class)) == number

@@ -41,7 +41,7 @@ def test_statistics_of_other_environments_are_an_error():
 @pytest.mark.parametrize('observation', ['current', 'next'])
 @pytest.mark.parametrize('kind', ['ngu', 'rnd'])
 def test_last_observations_count_as_configured(observation, kind):
-  """Those that are not rewarded get 0 and change nothing."""
+  """Observations that are not rewarded get 0 and change nothing."""
   config = streams.changed(
     reward_observation=observation, intrinsic_reward=kind, distance_decay=0.05
   )
