@@ -43,7 +43,7 @@ _ON_RAY = '--lp_launch_type=ray --ray_address=1.2.3.4:5 --ray_python='
     ('run_continual --bank=', "bank='' is empty. Pass the directory"),
     (
       'run_continual --lp_launch_type=local_mp',
-      "lp_launch_type='local_mp' is not supported",
+      "lp_launch_type='local_mp' is invalid",
     ),
     (
       'run_bt --behavior=uniform --behavior_weights=1,2',
