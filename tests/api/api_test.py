@@ -392,7 +392,7 @@ def test_plots(bt, r2d2, behavior, tmp_path):
   assert matplotlib.get_backend() == backend
   with pytest.raises(ValueError, match="value='nothing'"):
     bt_acme.plots.learning_curves({'BT': bt}, value='nothing')
-  with pytest.raises(ValueError, match='is not a dictionary. Pass runs'):
+  with pytest.raises(ValueError, match='is not a dictionary. Pass {'):
     bt_acme.plots.learning_curves(bt)
   with pytest.raises(ValueError, match='no learned priorities'):
     bt_acme.plots.priorities(bt)
