@@ -90,7 +90,7 @@ def random_batch(
     agent.spec.num_actions, size=batch.action.shape, dtype=np.int32
   )
   return batch._replace(
-    frames=frames[rows + starts][..., None],
+    frames=frames[rows + starts].reshape(batch.frames.shape),
     action=actions,
     choice=actions,
     source=np.zeros_like(batch.source),

@@ -65,7 +65,7 @@ class SizeScale(NamedTuple):
 
 
 SCALES = {
-  'paper': SizeScale(160, 64, 256, 30_000, 5, 2.0),
+  'paper': SizeScale(160, 64, 256, 30_000, 5, 1.0),
   'tiny': SizeScale(4, 2, 16, 100, 2, 0.1),
 }
 
@@ -175,7 +175,9 @@ def _inference_row(
     server_lib.InferenceRequest(
       group,
       inputs._replace(
-        observation=frames[group * size : (group + 1) * size, ..., None]
+        observation=frames[group * size : (group + 1) * size].reshape(
+          inputs.observation.shape
+        )
       ),
       None,
     )

@@ -1,17 +1,21 @@
-"""Convolutions that are optimized for the CPU.
+"""Convolutions that are optimized for CPUs and NVIDIA GPUs.
 
 Small images with small kernels: in the forward pass, a product of patches takes
 40% of the time of XLA's convolution. Its gradient would not be faster.
 
-Other images: XLA's gradients reach about half the speed of its forward pass,
-and less with newer versions of JAX (benchmarks/README.md). Here, a few images
-at a time, blocks of `stride` x `stride` pixels become channels, so that the
-stride becomes 1. The output's gradient, shifted once for each position of the
-smaller kernel, then gives both gradients in one product each.
+Other images on a CPU: XLA's gradients reach about half the speed of its forward
+pass, and less with newer versions of JAX (benchmarks/README.md). Here, a few
+images at a time, blocks of `stride` x `stride` pixels become channels, so that
+the stride becomes 1. The output's gradient, shifted once for each position of
+the smaller kernel, then gives both gradients in one product each.
+
+On an NVIDIA GPU, too, blocks become channels: cuDNN would pad the 4 channels of
+a stack of frames in each pass, and has slower kernels for strides. This takes a
+step of the learner from 16.7 to 11.7 ms on an H200 (docs/estimates.md).
 """
 
 import functools
-from typing import Any, Tuple
+from typing import Any, Callable, Tuple
 
 import haiku as hk
 import jax
@@ -50,7 +54,14 @@ def conv2d(
 def _convolve(
   stride: int, small: bool, x: jax.Array, w: jax.Array
 ) -> jax.Array:
-  return (_by_patches if small else _by_xla)(stride, x, w)
+  if small:
+    return _by_patches(stride, x, w)
+  by_platform: Any = jax.lax.platform_dependent
+  return by_platform(  # type: ignore[no-any-return]
+    *(x, w),
+    cuda=functools.partial(_by_blocks, stride),
+    default=functools.partial(_by_xla, stride),
+  )
 
 
 def _by_xla(stride: int, x: jax.Array, w: jax.Array) -> jax.Array:
@@ -58,6 +69,16 @@ def _by_xla(stride: int, x: jax.Array, w: jax.Array) -> jax.Array:
     *(x, w, (stride, stride), 'VALID'),
     dimension_numbers=('NHWC', 'HWIO', 'NHWC'),
   )
+
+
+def _by_blocks(stride: int, x: jax.Array, w: jax.Array) -> jax.Array:
+  """Convolves blocks of `stride` x `stride` pixels with stride 1."""
+  size = w.shape[0] // stride
+  used = [side - (side - w.shape[0]) % stride for side in x.shape[1:3]]
+  blocks = _blocks_to_channels(x[:, : used[0], : used[1]], stride)
+  by_block = w.reshape(size, stride, size, stride, *w.shape[2:])
+  by_block = by_block.transpose(0, 2, 1, 3, 4, 5)
+  return _by_xla(1, blocks, by_block.reshape(size, size, -1, w.shape[-1]))
 
 
 def _by_patches(stride: int, x: jax.Array, w: jax.Array) -> jax.Array:
@@ -83,22 +104,30 @@ def _backward(
   inputs: Tuple[jax.Array, jax.Array],
   gradient: jax.Array,
 ) -> Tuple[jax.Array, jax.Array]:
-  by_xla = functools.partial(_gradients_by_xla, stride)
+  by_xla = functools.partial(_gradients_of, _by_xla, stride)
   if small:
     return by_xla(*inputs, gradient)
   by_platform: Any = jax.lax.platform_dependent
-  on_cpu = functools.partial(_gradients_on_cpu, stride)
-  d_x, d_w = by_platform(*inputs, gradient, cpu=on_cpu, default=by_xla)
+  d_x, d_w = by_platform(
+    *(*inputs, gradient),
+    cpu=functools.partial(_gradients_on_cpu, stride),
+    cuda=functools.partial(_gradients_of, _by_blocks, stride),
+    default=by_xla,
+  )
   return d_x, d_w
 
 
 _convolve.defvjp(_forward, _backward)
 
 
-def _gradients_by_xla(
-  stride: int, x: jax.Array, w: jax.Array, gradient: jax.Array
+def _gradients_of(
+  convolution: Callable[..., jax.Array],
+  stride: int,
+  x: jax.Array,
+  w: jax.Array,
+  gradient: jax.Array,
 ) -> Tuple[jax.Array, jax.Array]:
-  _, transposed = jax.vjp(functools.partial(_by_xla, stride), x, w)
+  _, transposed = jax.vjp(functools.partial(convolution, stride), x, w)
   d_x, d_w = transposed(gradient)
   return d_x, d_w
 

@@ -7,7 +7,7 @@ the scan (a few on a CPU), whereas differentiating a scan of `hk.LSTM`
 accumulates the weight gradient at every step.
 """
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import haiku as hk
 import jax
@@ -18,6 +18,7 @@ from bt_acme.core import arrays, types
 _FORGET_BIAS = 1.0  # Added to the forget gate, as hk.LSTM does.
 _CPU_ROWS = 1024  # Rows per product for the weight gradient on a CPU.
 _UNROLL = 16  # Steps per iteration of a loop on an accelerator.
+_ALIGNMENT = 8  # Products with rows of multiples of 8 numbers are faster there.
 
 # The hidden states of all steps, the last hidden state and the last cell.
 _Unrolled = Tuple[jax.Array, jax.Array, jax.Array]
@@ -128,12 +129,24 @@ def _scan_on_cpu(lstm: Recurrence) -> Tuple[Any, ...]:
   return hiddens, cells, gates, last_hidden.T, last_cell.T
 
 
+def _aligned(lstm: Recurrence) -> Recurrence:
+  """Adds inputs that are 0, and weights for them."""
+  size = lstm.inputs.shape[-1]
+  more = -size % _ALIGNMENT
+  zeros = jnp.zeros([more, lstm.w.shape[-1]], lstm.w.dtype)
+  return lstm._replace(
+    w=jnp.concatenate([lstm.w[:size], zeros, lstm.w[size:]]),
+    inputs=jnp.pad(lstm.inputs, ((0, 0), (0, 0), (0, more))),
+  )
+
+
 def _scan_on_accelerator(*lstms: Recurrence) -> List[Tuple[Any, ...]]:
   """Computes `_scan_on_cpu` of each with few kernels, and zeros for gates.
 
   A kernel of one step computes for less time than it takes to start, so one
   loop unrolls all N LSTMs.
   """
+  lstms = tuple(_aligned(lstm) for lstm in lstms)
   size = lstms[0].inputs.shape[-1]
   w_h = jnp.stack([lstm.w[size:] for lstm in lstms])  # [N, H, 4H]
   gates_x = jnp.stack([x.inputs @ x.w[:size] + x.b for x in lstms], axis=1)
@@ -180,33 +193,63 @@ def _recurrence(*lstms: Recurrence) -> Tuple[_Unrolled, ...]:
 
 
 def _backward(saved: Any, cotangents: Any) -> Tuple[Any, ...]:
-  lstm, hiddens, _, _ = saved
+  lstm, hiddens, *_ = saved
   hiddens_tm1 = jnp.concatenate([lstm.hidden[None], hiddens[:-1]])  # [T, B, H]
   by_platform: Any = jax.lax.platform_dependent
-  d_gates, d_hidden, d_cell = by_platform(
-    saved,
-    hiddens_tm1,
-    cotangents[0],
-    cpu=_backward_on_cpu,
-    default=_backward_on_accelerator,
+  first = by_platform(
+    *(saved, hiddens_tm1, cotangents[0]),
+    cpu=_gradients_on_cpu,
+    default=_gradients_on_accelerator,
   )
-  d_w = jnp.concatenate(
-    [
-      by_platform(x, d_gates, cpu=_product_in_parts, default=_product)
-      for x in (lstm.inputs, hiddens_tm1)
-    ]
-  )
-  d_b = jnp.sum(d_gates, axis=(0, 1))
-  d_inputs = d_gates @ lstm.w[: lstm.inputs.shape[-1]].T
-  first = Recurrence(d_w, d_b, d_inputs, d_hidden, d_cell)
   return first, *[None] * (len(cotangents) - 1)
 
 
-def _backward_on_cpu(
+def _gradients_on_cpu(
   saved: Any, hiddens_tm1: jax.Array, cotangents: Any
+) -> Recurrence:
+  d_gates, *d_state = _backward_on_cpu(saved, cotangents)
+  return _gradients(saved[0], hiddens_tm1, _product_in_parts, d_gates, *d_state)
+
+
+def _gradients_on_accelerator(
+  saved: Any, hiddens_tm1: jax.Array, cotangents: Any
+) -> Recurrence:
+  lstm, _, cells, _ = saved
+  aligned = _aligned(lstm)
+  d_lstm = _gradients(
+    aligned,
+    hiddens_tm1,
+    _product,
+    *_backward_on_accelerator(aligned, hiddens_tm1, cells, cotangents),
+  )
+  size, end = lstm.inputs.shape[-1], aligned.inputs.shape[-1]
+  return d_lstm._replace(
+    w=jnp.concatenate([d_lstm.w[:size], d_lstm.w[end:]]),
+    inputs=d_lstm.inputs[..., :size],
+  )
+
+
+def _gradients(
+  lstm: Recurrence,
+  hiddens_tm1: jax.Array,
+  product: Callable[[jax.Array, jax.Array], jax.Array],
+  d_gates: jax.Array,
+  d_hidden: jax.Array,
+  d_cell: jax.Array,
+) -> Recurrence:
+  """Returns all gradients, given those of gates [T, B, 4H] and state."""
+  d_w = jnp.concatenate(
+    [product(x, d_gates) for x in (lstm.inputs, hiddens_tm1)]
+  )
+  d_b = jnp.sum(d_gates, axis=(0, 1))
+  d_inputs = d_gates @ lstm.w[: lstm.inputs.shape[-1]].T
+  return Recurrence(d_w, d_b, d_inputs, d_hidden, d_cell)
+
+
+def _backward_on_cpu(
+  saved: Any, cotangents: Any
 ) -> Tuple[jax.Array, jax.Array, jax.Array]:
   """Returns the gradients of gates [T, B, 4H], hidden state and cell [B, H]."""
-  del hiddens_tm1
   lstm, _, cells, gates = saved
   d_hiddens, d_last_hidden, d_last_cell = cotangents
   w_h = lstm.w[lstm.inputs.shape[-1] :]
@@ -237,10 +280,9 @@ def _backward_on_cpu(
 
 
 def _backward_on_accelerator(
-  saved: Any, hiddens_tm1: jax.Array, cotangents: Any
+  lstm: Recurrence, hiddens_tm1: jax.Array, cells: jax.Array, cotangents: Any
 ) -> Tuple[jax.Array, jax.Array, jax.Array]:
   """Computes `_backward_on_cpu` with few kernels, without saved gates."""
-  lstm, _, cells, _ = saved
   d_hiddens, d_last_hidden, d_last_cell = cotangents
   w_h = lstm.w[lstm.inputs.shape[-1] :]
   cells = jnp.swapaxes(cells, 1, 2)

@@ -29,7 +29,7 @@ def _haikus(kernel, stride):
   )
 
 
-@pytest.mark.parametrize('platform', ['cpu', 'gpu'])
+@pytest.mark.parametrize('platform', ['cpu', 'cuda', 'tpu'])
 @pytest.mark.parametrize(
   'shape, kernel, stride, small',
   [
@@ -65,11 +65,11 @@ def test_equals_haikus_convolution(shape, kernel, stride, small, platform):
     (output, gradients), (expected, expected_gradients) = jax.jit(
       lambda *x: [output_and_gradients(network, *x) for network in networks]
     )(params, x)
-  if not small:
+  if not small and platform != 'cuda':
     np.testing.assert_array_equal(output, expected)
   np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
   chex.assert_trees_all_close(
-    gradients, expected_gradients, rtol=1e-5, atol=1e-5
+    gradients, expected_gradients, rtol=1e-5, atol=3e-5
   )
 
 
