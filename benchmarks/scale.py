@@ -35,10 +35,10 @@ class Cluster(NamedTuple):
   Attributes:
     name: the name in the table.
     cores: all CPU cores.
-    learner: the learner's limit in updates per second; estimated.
+    learner: the learner's limit in updates per second.
     server: the actor steps per second for which an inference server on the
-      learner's accelerator selects actions and computes rewards; estimated. 0
-      if the actors do both. The episodic memories are where the rewards are.
+      learner's accelerator selects actions and computes rewards; 0 if the
+      actors do both. The episodic memories are where the rewards are.
     memory: bytes of memory of all hosts.
     network: bytes per second into or out of the machine of the replay and the
       learner; 0 if everything runs on one machine.
@@ -59,9 +59,10 @@ def clusters(prices: argparse.Namespace) -> List[Cluster]:
   cpu = prices.cpu_machines
   machines, gigabit = prices.machine_cores * cpu, 1e9 / 8
   price = prices.core_hour * machines
-  # NGU's estimates in docs/estimates.md; chips scale linearly.
-  h200, v5e = 1 / 6.4e-3, 4 / 57.2e-3
-  server = 256 / 0.49e-3  # Of 256 environments.
+  # NGU in docs/estimates.md: measured on an H200, with transfers; estimated for
+  # a v5e, whose chips scale linearly.
+  h200, v5e = 1 / 19.6e-3, 4 / 57.2e-3
+  server = 59_288.0
   return [
     Cluster('H200, 16 cores', 16, h200, server, 200e9, 0, prices.h200_hour),
     # Four chips learn; their host and CPU machines act.
