@@ -316,13 +316,18 @@ def _activations(
 
 
 def _left_operands(jaxpr: Any, operand_size: int) -> Iterator[int]:
-  """Yields the bytes of the left operands of products outside the LSTM."""
+  """Yields the bytes of the left operands of products outside of loops.
+
+  Of a function with versions for several platforms, the default one counts.
+  """
   for equation in jaxpr.eqns:
     if equation.primitive.name in ('dot_general', 'conv_general_dilated'):
       operand = equation.invars[0].aval
       yield operand.size * min(operand.dtype.itemsize, operand_size)
-    elif equation.primitive.name not in ('scan', 'cond'):
-      for value in equation.params.values():
+    elif equation.primitive.name != 'scan':
+      branches = equation.params.get('branches')
+      values = equation.params.values()
+      for value in [branches[-1]] if branches else values:
         for part in value if isinstance(value, (tuple, list)) else [value]:
           part = getattr(part, 'jaxpr', part)
           if hasattr(part, 'eqns'):

@@ -148,9 +148,9 @@ def test_a_learner_step_needs_the_operands_of_all_products(dtype, width):
   agent = assembly.Agent(config_lib.R2D2Config(network=network), ATARI)
   *_, step = memory_check.estimate_device(agent, 2)
   image = 84 * 84 * 4
-  # The outputs of the three convolutions; the inputs of the head's four layers.
+  # The outputs of the convolutions, inputs of the head's layers and the LSTM's.
   convolutions = [20 * 20 * 32, 9 * 9 * 64, 7 * 7 * 64]
-  row = image + width * (image + sum(convolutions)) + 4 * 4 * 512
+  row = image + width * (image + sum(convolutions)) + 4 * (4 * 512 + 536)
   assert step.num_bytes == 161 * 32 * (row + width * convolutions[0])
 
 
