@@ -61,7 +61,7 @@ def clusters(prices: argparse.Namespace) -> List[Cluster]:
   price = prices.core_hour * machines
   # NGU in docs/estimates.md: measured on an H200, with transfers; estimated for
   # a v5e, whose chips scale linearly.
-  h200, v5e = 1 / 19.6e-3, 4 / 57.2e-3
+  h200, v5e = 1 / 19.6e-3, 4 / 57.5e-3
   server = 59_288.0
   return [
     Cluster('H200, 16 cores', 16, h200, server, 200e9, 0, prices.h200_hour),
