@@ -318,7 +318,8 @@ def _activations(
 def _left_operands(jaxpr: Any, operand_size: int) -> Iterator[int]:
   """Yields the bytes of the left operands of products outside of loops.
 
-  Of a function with versions for several platforms, the default one counts.
+  Of a conditional, the last branch counts. Where each platform has a branch,
+  this is the default.
   """
   for equation in jaxpr.eqns:
     if equation.primitive.name in ('dot_general', 'conv_general_dilated'):

@@ -94,8 +94,8 @@ def read(folder: pathlib.Path) -> Card:
   """Reads the card in the directory of a behavior.
 
   Args:
-    folder: a directory with a `README.md`. A missing or very large picture is
-      left out.
+    folder: a directory with a `README.md`. A picture that is missing, very
+      large or a symbolic link is left out.
 
   Raises:
     OSError: if the card cannot be read.
@@ -103,9 +103,10 @@ def read(folder: pathlib.Path) -> Card:
   with open(folder / TEXT, encoding='utf-8', errors='replace') as file:
     text = file.read(_LONGEST_TEXT)
   pictures = {}
-  for _, name, _ in _PICTURE.findall(text):
+  for name in {name for _, name, _ in _PICTURE.findall(text)}:
     path = folder / name
-    if path.is_file() and path.stat().st_size <= _LARGEST_PICTURE:
+    is_file = path.is_file() and not path.is_symlink()
+    if is_file and path.stat().st_size <= _LARGEST_PICTURE:
       pictures[name] = path.read_bytes()
   return Card(text, pictures)
 
@@ -142,10 +143,10 @@ def _picture(state: rules_inline.StateInline, silent: bool) -> bool:
   if not found:
     return False
   title, source, kind = found.groups()
-  if source in state.env:
-    data = base64.b64encode(state.env[source]).decode()
-    source = f'data:image/{kind};base64,{data}'
   if not silent:
+    # Of a picture that is shown again, only the first place contains the data.
+    if data := state.env.pop(source, b''):
+      source = f'data:image/{kind};base64,{base64.b64encode(data).decode()}'
     attributes = {'alt': title, 'title': title, 'src': source}
     state.push('picture', 'img', 0).attrs = attributes
   state.pos = found.end()

@@ -18,7 +18,8 @@ from bt_acme.core import arrays, types
 _FORGET_BIAS = 1.0  # Added to the forget gate, as hk.LSTM does.
 _CPU_ROWS = 1024  # Rows per product for the weight gradient on a CPU.
 _UNROLL = 16  # Steps per iteration of a loop on an accelerator.
-_ALIGNMENT = 8  # Products with rows of multiples of 8 numbers are faster there.
+# On an NVIDIA GPU, products are faster if rows have a multiple of 8 numbers.
+_ALIGNMENT = 8
 
 # The hidden states of all steps, the last hidden state and the last cell.
 _Unrolled = Tuple[jax.Array, jax.Array, jax.Array]
@@ -130,7 +131,7 @@ def _scan_on_cpu(lstm: Recurrence) -> Tuple[Any, ...]:
 
 
 def _aligned(lstm: Recurrence) -> Recurrence:
-  """Adds inputs that are 0, and weights for them."""
+  """Pads the inputs with zeros, and adds rows of zeros to the weights."""
   size = lstm.inputs.shape[-1]
   more = -size % _ALIGNMENT
   zeros = jnp.zeros([more, lstm.w.shape[-1]], lstm.w.dtype)

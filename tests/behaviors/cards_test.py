@@ -89,9 +89,12 @@ def test_pictures_elsewhere_or_too_large_are_not_read(tmp_path, monkeypatch):
   (tmp_path / 'secret.png').write_bytes(b'1')
   (folder / 'small.png').write_bytes(b'1234')
   (folder / 'large.png').write_bytes(b'12345')
-  names = ('../secret.png', 'small.png', 'large.png')
+  (folder / 'link.png').symlink_to(tmp_path / 'secret.png')
+  names = ('../secret.png', 'small.png', 'small.png', 'large.png', 'link.png')
   (folder / 'README.md').write_text(''.join(f'![x]({x})' for x in names))
-  assert list(cards.read(folder).pictures) == ['small.png']
+  card = cards.read(folder)
+  assert list(card.pictures) == ['small.png']
+  assert card._repr_html_().count('data:image') == 1
 
 
 def test_a_gallery_has_every_card_and_works_offline(

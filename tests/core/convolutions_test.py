@@ -17,16 +17,12 @@ def _transformed(convolve):
   return hk.without_apply_rng(hk.transform(convolve))
 
 
-def _ours(kernel, stride, small):
-  return _transformed(
-    lambda x: convolutions.conv2d(x, 4, kernel, stride, small=small)
-  )
+def _ours(*sizes, small):
+  return _transformed(lambda x: convolutions.conv2d(x, 4, *sizes, small=small))
 
 
-def _haikus(kernel, stride):
-  return _transformed(
-    lambda x: hk.Conv2D(4, kernel, stride, padding='VALID')(x)
-  )
+def _haikus(*sizes):
+  return _transformed(lambda x: hk.Conv2D(4, *sizes, padding='VALID')(x))
 
 
 @pytest.mark.parametrize('platform', ['cpu', 'cuda', 'tpu'])
@@ -45,7 +41,7 @@ def _haikus(kernel, stride):
   ],
 )
 def test_equals_haikus_convolution(shape, kernel, stride, small, platform):
-  networks = _ours(kernel, stride, small), _haikus(kernel, stride)
+  networks = _ours(kernel, stride, small=small), _haikus(kernel, stride)
   x = np.float32(np.random.default_rng(0).normal(size=shape))
   params, same = (
     toys.random_params(functools.partial(network.init, x=x))
@@ -79,9 +75,12 @@ def _gradient(network, x):
   return jax.grad(lambda p: network.apply(p, x).sum())(params)
 
 
+@pytest.mark.parametrize('platform', ['cpu', 'cuda'])
 @pytest.mark.parametrize('small', [True, False])
-def test_gradient_in_bfloat16(small):
-  gradient = _gradient(_ours(2, 1, small), jnp.ones((2, 7, 7, 3), jnp.bfloat16))
+def test_gradient_in_bfloat16(small, platform):
+  x = jnp.ones((2, 7, 7, 3), jnp.bfloat16)
+  with toys.as_on(platform):
+    gradient = _gradient(_ours(2, 1, small=small), x)
   assert gradient['conv2_d']['w'].dtype == jnp.bfloat16
   np.testing.assert_array_equal(gradient['conv2_d']['w'], 2 * 6 * 6)
   np.testing.assert_array_equal(gradient['conv2_d']['b'], 2 * 6 * 6)
@@ -89,13 +88,14 @@ def test_gradient_in_bfloat16(small):
 
 def test_a_sum_over_many_images_in_bfloat16_is_computed_in_float32():
   x = jnp.ones((4096, 2, 2, 1), jnp.bfloat16)
-  gradient = _gradient(_ours(2, 2, False), x)
+  gradient = _gradient(_ours(2, 2, small=False), x)
   # In bfloat16, a sum in steps of 8 would stay at 2048.
   np.testing.assert_array_equal(gradient['conv2_d']['w'], 4096)
 
 
-def test_environments_may_have_parameters_of_their_own():
-  ours, haikus = _ours(8, 4, False), _haikus(8, 4)
+@pytest.mark.parametrize('platform', ['cpu', 'cuda'])
+def test_environments_may_have_parameters_of_their_own(platform):
+  ours, haikus = _ours(8, 4, small=False), _haikus(8, 4)
   x = np.float32(np.random.default_rng(0).normal(size=(2, 3, 20, 20, 2)))
   options = {'xla_backend_optimization_level': 0}  # Compiles faster.
   key = jax.random.key(1)
@@ -105,8 +105,7 @@ def test_environments_may_have_parameters_of_their_own():
   )
   chex.assert_trees_all_equal(params, same)
   each = jax.tree.map(lambda leaf: np.stack([leaf, 2 * leaf]), params)
-  np.testing.assert_allclose(
-    *(jax.jit(jax.vmap(network.apply))(each, x) for network in (ours, haikus)),
-    rtol=1e-5,
-    atol=1e-6,
-  )
+  with toys.as_on(platform):
+    found = jax.jit(jax.vmap(ours.apply))(each, x)
+  expected = jax.jit(jax.vmap(haikus.apply))(each, x)
+  np.testing.assert_allclose(found, expected, rtol=1e-5, atol=5e-6)

@@ -102,11 +102,8 @@ def _expected(length):
   [
     *[(_ours, 1, 1024, 'cpu'), (_twice, 1, 1024, 'cpu')],
     *[(_ours, 11, 1024, 'cpu'), (_twice, 11, 6, 'cpu'), (_ours, 11, 1, 'cpu')],
-    *[
-      (_ours, 2, 1024, 'gpu'),
-      (_ours, 4, 1024, 'gpu'),
-      (_twice, 11, 1024, 'gpu'),
-    ],
+    *[(_ours, 2, 1024, 'cuda'), (_ours, 4, 1024, 'cuda')],
+    (_twice, 11, 1024, 'cuda'),
   ],
 )
 def test_values_and_all_gradients_equal_haikus(
@@ -153,7 +150,7 @@ def test_gradients_stay_finite_where_gates_saturate():
 
 
 @pytest.mark.parametrize(
-  'length, platform', [(1, 'cpu'), (3, 'cpu'), (11, 'gpu')]
+  'length, platform', [(1, 'cpu'), (3, 'cpu'), (11, 'cuda')]
 )
 def test_lstms_that_unroll_together_equal_each_alone(
   length, platform, monkeypatch
