@@ -7,6 +7,7 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   limits       Tasks that BT solves with only some of the seeds.
   margin       BT with and without a margin of the extra action.
   alone        BT with a behavior that often succeeds alone.
+  longer       The task of `alone` in which BT is worse, with more steps.
   wide         One behavior helps in many tasks.
   bank         Five behaviors, drawn uniformly or with learned priorities.
   atari        BT with a behavior that survives in an Atari game.
