@@ -44,10 +44,8 @@ _NO_DEVICE = (
 )
 _RUN_SECONDS = 400
 _LAST_LINES = 12  # Lines of a run's output in the report.
-_IN_PROCESS = [
-  *('--lp_launch_type=in_process', '--inference=local', '--num_actors=1'),
-  *('--num_evaluators=0', '--min_replay_size=100', '--max_actor_steps=30000'),
-]
+_IN_PROCESS = ('--lp_launch_type=in_process', '--inference=local')
+_FEWER = ('--num_actors=1', '--min_replay_size=100', '--max_actor_steps=30000')
 _RUNS = {
   'paper': [
     *('--preset=gpu', '--env=montezuma_revenge', '--max_actor_steps=150000'),
@@ -207,7 +205,7 @@ def _run(scale: str) -> str:
   command = [sys.executable, 'launch/run_ngu.py', *_RUNS[scale]]
   title = 'With several processes'
   if not version.installed('dm-launchpad'):
-    command += _IN_PROCESS
+    command += [*_IN_PROCESS, *(_FEWER if scale == 'paper' else ())]
     title = 'In one process, because Launchpad is not installed'
   start = time.monotonic()
   with tempfile.TemporaryDirectory() as folder:

@@ -144,7 +144,7 @@ def _picture(state: rules_inline.StateInline, silent: bool) -> bool:
     return False
   title, source, kind = found.groups()
   if not silent:
-    # Of a picture that is shown again, only the first place contains the data.
+    # If a card repeats a picture, only the first one contains the data.
     if data := state.env.pop(source, b''):
       source = f'data:image/{kind};base64,{base64.b64encode(data).decode()}'
     attributes = {'alt': title, 'title': title, 'src': source}
