@@ -1,5 +1,7 @@
 """Tests that dm-acme's R2D2 learns from sequences of this package's actors."""
 
+import threading
+
 import acme
 import jax
 import numpy as np
@@ -51,7 +53,7 @@ def make_client():
   server.stop()
 
 
-def test_dm_acmes_r2d2_learns_from_our_actors(client):
+def test_dm_acmes_r2d2_learns_from_our_actors(client, monkeypatch):
   batch_size = peers.R2D2_CONFIG.batch_size
   config = r2d2.R2D2Config(
     burn_in_length=2,
@@ -93,9 +95,19 @@ def test_dm_acmes_r2d2_learns_from_our_actors(client):
       )
   assert extras['core_state'].hidden.shape == (batch_size, 1, LSTM)
 
+  updated = threading.Event()
+  mutate_priorities = client.mutate_priorities
+
+  def mutate_and_signal(*args, **kwargs):
+    mutate_priorities(*args, **kwargs)
+    updated.set()
+
+  # dm-acme's learner updates priorities in a thread that nothing joins.
+  monkeypatch.setattr(client, 'mutate_priorities', mutate_and_signal)
   learner = builder.make_learner(jax.random.key(0), networks, dataset, client)
   before = learner.get_variables([''])[0]
   learner.step()
+  assert updated.wait(timeout=60)
   after = learner.get_variables([''])[0]
   changed = jax.tree.map(lambda x, y: (x != y).any(), before, after)
   assert all(jax.tree.leaves(changed))
