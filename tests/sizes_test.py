@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_439,
+  'lines of code': 24_484,
   'lines of code in bt_acme/runtime': 4_406,
-  'lines of code in experiments': 4_850,
+  'lines of code in experiments': 4_881,
   'lines of code in benchmarks': 2_622,
   'classes': 272,
   'public class names that several classes have': 2,
-  'lines of tests': 31_111,
+  'lines of tests': 31_176,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

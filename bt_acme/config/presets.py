@@ -58,6 +58,42 @@ _SHORT_ATARI: Mapping[str, Any] = {
   'error_decay': 0.001,
 }
 
+_MINIGRID: Mapping[str, Any] = {
+  **_SMALL_REPLAY,
+  # An episode takes 100 steps of all environments, so with more of them, a
+  # run of 40,000 steps has fewer episodes in sequence: too few for what the
+  # first ones teach to show in later ones.
+  'num_actors': 1,
+  # A run has few steps to learn from, and few of them earn a reward.
+  'batch_size': 16,
+  'samples_per_insert': 24.0,
+  'learning_rate': 1e-3,
+  # Rewards that are 0 and rarely 1 give small gradients, which an epsilon
+  # of 1e-4 would damp.
+  'adam_epsilon': 1e-7,
+  # A run has about 3,000 learner steps, and therefore 75 target updates.
+  'target_update_period': 40,
+  'variable_update_period': 16,
+  'torso_size': 64,
+  'lstm_size': 64,
+  'head_size': 64,
+  'memory_capacity': 2_000,
+  # Covers about the last episode of each environment. Without decay, the
+  # first errors of a run would dominate all later ones.
+  'error_decay': 0.01,
+  'evaluation_period': 20_000,
+  'evaluation_episodes': 20,
+}
+
+# NGU gives a reward at every step, so the value of a state is a sum over
+# the horizon. With the paper's horizon of 100 steps, one new cell
+# contributes a hundredth, which is too little to learn within minutes.
+_MINIGRID_PRETRAINING: Mapping[str, Any] = {'discount': 0.9}
+
+# The reward is about 20 steps away from the states where values start to
+# grow.
+_MINIGRID_TASK: Mapping[str, Any] = {'trace_decay': 0.9, 'discount': 0.97}
+
 PRESETS: Mapping[str, Preset] = {
   'paper': Preset(
     'the scale of Campos et al. 2021: 256 environments in 16 processes, and an '
@@ -107,28 +143,7 @@ PRESETS: Mapping[str, Preset] = {
   'minigrid': Preset(
     'MiniGrid, on two cores in minutes',
     {
-      **_SMALL_REPLAY,
-      # An episode takes 100 steps of all environments, so with more of them, a
-      # run of 40,000 steps has fewer episodes in sequence: too few for what the
-      # first ones teach to show in later ones.
-      'num_actors': 1,
-      # A run has few steps to learn from, and few of them earn a reward.
-      'batch_size': 16,
-      'samples_per_insert': 24.0,
-      'learning_rate': 1e-3,
-      # Rewards that are 0 and rarely 1 give small gradients, which an epsilon
-      # of 1e-4 would damp.
-      'adam_epsilon': 1e-7,
-      # A run has about 3,000 learner steps, and therefore 75 target updates.
-      'target_update_period': 40,
-      'variable_update_period': 16,
-      'torso_size': 64,
-      'lstm_size': 64,
-      'head_size': 64,
-      'memory_capacity': 2_000,
-      # Covers about the last episode of each environment. Without decay, the
-      # first errors of a run would dominate all later ones.
-      'error_decay': 0.01,
+      **_MINIGRID,
       # Episodes have about 100 steps. The paper's distribution of flights is
       # for Atari's thousands of steps: here, most episodes would have no
       # flight, and most flights would end after one step.
@@ -140,16 +155,24 @@ PRESETS: Mapping[str, Preset] = {
       # In an environment with a single layout, a deterministic behavior would
       # show the agent the same states in every episode.
       'behavior_epsilon': 0.1,
-      'evaluation_period': 20_000,
-      'evaluation_episodes': 20,
     },
-    # NGU gives a reward at every step, so the value of a state is a sum over
-    # the horizon. With the paper's horizon of 100 steps, one new cell
-    # contributes a hundredth, which is too little to learn within minutes.
-    pretraining_settings={'discount': 0.9},
-    # The reward is about 20 steps away from the states where values start to
-    # grow.
-    task_settings={'trace_decay': 0.9, 'discount': 0.97},
+    _MINIGRID_PRETRAINING,
+    _MINIGRID_TASK,
+  ),
+  'minigrid_pretrained': Preset(
+    'MiniGrid, with a behavior that often solves tasks alone, such as '
+    '`minigrid-explorer`',
+    {
+      **_MINIGRID,
+      # The agent follows the behavior unless its own action is clearly better.
+      'extra_action_margin': 0.1,
+      # Episodes with hardly any flights show the agent where it would get
+      # stuck. If flights always rescue it, those states look valuable.
+      'min_flight_probability': 0.002,
+      'flight_exponent': 1.5,
+    },
+    _MINIGRID_PRETRAINING,
+    _MINIGRID_TASK,
   ),
 }
 

@@ -41,6 +41,7 @@ class Plan:
     episodes: evaluation episodes of each run.
     map_env: the environment of the heat maps of visited cells; empty for none.
     map_episodes: episodes of each heat map; 0 without any.
+    preset: the preset of all runs.
     settings: settings by name, which override the preset.
   """
 
@@ -59,9 +60,8 @@ class Plan:
   episodes: int = 50
   map_env: str = ''
   map_episodes: int = 0
-  settings: Mapping[str, Any] = dataclasses.field(
-    default_factory=lambda: {'extra_action_margin': 0.1}
-  )
+  preset: str = 'minigrid_pretrained'
+  settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
   @property
   def learners(self) -> list[str]:
@@ -149,13 +149,18 @@ class Plan:
     if algorithm == BT and not self.behavior and seed == self.seeds[0]:
       run.update(kind='program', workdir=f'program_{seed}')
     return small_runs.SmallRun(
-      algorithm, env=task, episodes=self.episodes, seed=seed, **run
+      algorithm,
+      env=task,
+      episodes=self.episodes,
+      preset=self.preset,
+      seed=seed,
+      **run,
     )
 
   def flags(self, run: small_runs.SmallRun, folder: pathlib.Path) -> list[str]:
     """Returns the flags of `run_bt.py` for the launched run."""
     return [
-      f'--preset={small_runs.PRESET}',
+      f'--preset={self.preset}',
       *(f'--{name}={value}' for name, value in run.settings.items()),
       f'--env={run.env}',
       f'--behavior={",".join(run.transferred(folder))}',
@@ -172,6 +177,7 @@ class Plan:
       self.pretraining_env,
       self.pretraining_steps,
       settings=self._own_settings(config_lib.NGUConfig),
+      preset=self.preset,
       episodes=0,
     )
 
@@ -194,7 +200,7 @@ FULL = Plan(
   episodes=100,
   map_env='MiniGrid-FourRooms-v0:fixed:no_goal',
   map_episodes=32,
-  settings={},
+  preset='minigrid',
 )
 
 # The other behaviors of the bank rarely reach the reward.
@@ -215,4 +221,6 @@ BANK = Plan(
     ),
   ),
   task_steps=40_000,
+  preset='minigrid',
+  settings={'extra_action_margin': 0.1},
 )

@@ -1,8 +1,8 @@
 """Single-process runs in small environments: training, then evaluation.
 
 On one processor type with one set of package versions, the seed fully
-determines the results. Each run writes its result as JSON; a run that explores
-also exports its policy as a behavior.
+determines the results. Each run writes its result as JSON. A run whose policy
+others transfer also exports it as a behavior.
 """
 
 import dataclasses
@@ -31,6 +31,8 @@ PRESET = 'minigrid'
 NUM_EPISODES = 64  # Episodes of each evaluation.
 # Explorers are also evaluated after these shares of their training.
 SHARES = (0.25, 0.5, 0.75)
+# The episodes of which half must be solved in `steps_until_half_solved`.
+_RECENT_EPISODES = 64
 
 _NUM_ENVIRONMENTS = 16  # Environments that a run steps at once.
 _LEARNS = ('r2d2', 'ngu', 'bt')  # The kinds of runs that train an agent.
@@ -68,6 +70,7 @@ class SmallRun:
       a random policy; empty for none.
     map_episodes: the number of episodes of each of these two policies.
     workdir: the launched run, relative to the directory of all runs.
+    shared: whether a run of BT exports its policy, so that others transfer it.
     preset: the preset of the agent's settings.
     seed: the seed of the run, and of the pre-training runs that it depends on.
   """
@@ -88,6 +91,7 @@ class SmallRun:
   map_env: str = ''
   map_episodes: int = 0
   workdir: str = ''
+  shared: bool = False
   preset: str = PRESET
   seed: int = 0
 
@@ -107,8 +111,13 @@ class SmallRun:
 
   @property
   def explores(self) -> bool:
-    """Whether the run exports its policy as a behavior."""
+    """Whether the run learns without rewards."""
     return self.kind == 'ngu'
+
+  @property
+  def exports(self) -> bool:
+    """Whether the run exports its policy as a behavior."""
+    return self.explores or self.shared
 
   @functools.cached_property
   def hash(self) -> str:
@@ -167,7 +176,7 @@ class SmallRun:
     ]
 
   def exported(self, folder: pathlib.Path) -> pathlib.Path:
-    """Returns the path of the behavior that an explorer exports."""
+    """Returns the path of the behavior that the run exports."""
     return folder / 'behaviors' / self.id
 
   def is_ready(self, folder: pathlib.Path) -> bool:
@@ -175,11 +184,11 @@ class SmallRun:
     return all(run.is_done(folder) for run in self.needed)
 
   def is_done(self, folder: pathlib.Path) -> bool:
-    """Returns whether the result exists and, for an explorer, the behavior."""
+    """Returns whether the result and any exported behavior exist."""
     result = self.result(folder)
     if result is None:
       return False
-    if self.explores and not _checksum(self.exported(folder)):
+    if self.exports and not _checksum(self.exported(folder)):
       return False
     # The result of a missing behavior stays valid.
     return all(each in result['behavior'] for each in self.checksums(folder))
@@ -325,7 +334,7 @@ def _agent_in(agent: assembly.Agent, env: str) -> assembly.Agent:
 def _train(
   run: SmallRun, folder: pathlib.Path, report: processes.Report
 ) -> tuple[list[_Policy], Sequence[Row]]:
-  """Trains an agent; exports an explorer's policy for later runs."""
+  """Trains an agent; exports a policy that other runs need."""
 
   def on_iteration(values: Mapping[str, Any]) -> None:
     report(int(values['actor_steps']))
@@ -361,7 +370,7 @@ def _train(
       raise KeyboardInterrupt  # Another attempt starts from the beginning.
     states: list[Any] = [*map(behaviors.Exported, paths), trained]
     episodes = logs.read_rows(workdir, 'actor')
-  if run.explores:
+  if run.exports:
     trained.export(run.exported(folder))
   policies = [
     _Policy(trained.agent, state.variables, state.statistics)
@@ -393,7 +402,22 @@ def _evaluate(
     returns = [episode['episode_return'] for episode in training]
     row['training_return'] = float(np.mean(returns))
     row['training_solved'] = float(np.mean(np.array(returns) > 0))
+    row['half_solved'] = steps_until_half_solved(training, run.actor_steps)
   return row
+
+
+def steps_until_half_solved(training: Sequence[Row], budget: int) -> float:
+  """Returns the actor steps until half of the recent episodes are solved.
+
+  Args:
+    training: the metrics of the training episodes.
+    budget: the actor steps of the run, the result if that never happens.
+  """
+  is_solved = np.array([episode['episode_return'] > 0 for episode in training])
+  for end in range(_RECENT_EPISODES, len(training) + 1):
+    if np.mean(is_solved[end - _RECENT_EPISODES : end]) >= 0.5:
+      return float(training[end - 1]['actor_steps'])
+  return float(budget)
 
 
 def _play(

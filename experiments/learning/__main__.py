@@ -9,7 +9,9 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   alone        BT with a behavior that often succeeds alone.
   longer       The task of `alone` in which BT is worse, with more steps.
   wide         One behavior helps in many tasks.
+  preset       The tasks of `wide` with another preset.
   bank         Five behaviors, drawn uniformly or with learned priorities.
+  continual    Policies of earlier goals help with later goals.
   atari        BT with a behavior that survives in an Atari game.
   no_harm      BT does no harm if the reward is easy to find.
   deception    BT helps although the behavior itself loses reward.
@@ -120,11 +122,21 @@ def complete(
     each
     for run in runs
     if run not in found
-    for each in (*(() if run.is_ready(folder) else run.needed), run)
+    for each in (*_missing(run, folder), run)
   ]
   return progress.complete(
     list(dict.fromkeys(todo)), folder, processes=processes
   )
+
+
+def _missing(run: claims.Run, folder: pathlib.Path) -> List[claims.Run]:
+  """Returns the runs that must come before a run, in their order."""
+  return [
+    each
+    for needed in run.needed
+    if not needed.is_done(folder)
+    for each in (*_missing(needed, folder), needed)
+  ]
 
 
 if __name__ == '__main__':

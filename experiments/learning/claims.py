@@ -76,11 +76,23 @@ def tables() -> List[Table]:
 
 
 def _run(env: str, data: Dict[str, Any]) -> Run:
+  """Returns a run of a table.
+
+  Args:
+    env: the environment.
+    data: the arguments of the run. With `order`, environments in the order in
+      which they are learned, the run also transfers the policies learned in
+      those before its own.
+  """
+  data = dict(data)
   behavior: Any = data.get('behavior')
   if isinstance(behavior, list):
     behavior = tuple(map(_behavior, behavior))
   elif behavior:
     behavior = _behavior(behavior)
+  if order := data.pop('order', []):
+    earlier = order[: order.index(env)]
+    behavior += tuple(_run(each, {**data, 'order': order}) for each in earlier)
   return Run(**{**data, 'env': env, 'behavior': behavior})
 
 

@@ -24,10 +24,11 @@ _TITLES = {
   'cells_50': 'at 50%',
   'cells_75': 'at 75%',
   'training_solved': 'solved in training, %',
+  'half_solved': 'steps until half solved',
 }
 # Shares are shown in percent. All other columns have one decimal.
 _PERCENT = ('solved', 'training_solved')
-_DECIMALS = {'solved': 0, 'training_solved': 0, 'return': 2}
+_DECIMALS = {'solved': 0, 'training_solved': 0, 'return': 2, 'half_solved': 0}
 _WITH_INTERVAL = ('solved', 'return', 'cells')
 README = pathlib.Path(__file__).parents[1] / 'README.md'
 _BEGIN = (

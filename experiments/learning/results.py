@@ -15,7 +15,7 @@ PUBLISHED = pathlib.Path(__file__).with_name('results.csv')
 _KEYS = ('world', 'algorithm', 'actor_steps', 'seed', 'settings')  # english: ok
 _VALUES = (
   *('solved', 'return', 'length', 'cells', 'extra_action'),
-  *('training_solved', 'training_return'),
+  *('training_solved', 'training_return', 'half_solved'),
   *('cells_25', 'cells_50', 'cells_75', 'seconds'),
 )
 
@@ -66,7 +66,7 @@ def read(runs: Iterable[claims.Run], paths: Iterable[pathlib.Path]) -> Results:
     table.update(_read(path))
   found = {run: table[_keys(run)] for run in runs if _keys(run) in table}
   return {
-    run: {name: float(line[name]) for name in _VALUES if line[name]}
+    run: {name: float(line[name]) for name in _VALUES if line.get(name)}
     for run, line in found.items()
   }
 

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from bt_acme import environments
+from experiments.harness import small_runs
 from experiments.learning import __main__ as learning
 from experiments.learning import claims, report, results
 
@@ -86,6 +87,59 @@ def test_results_of_earlier_versions_are_read_and_replaced(tmp_path):
   results.add({longer: {'solved': 0.5}}, path)
   found = results.of_folder([run, longer], tmp_path)
   assert found == {longer: {'solved': 0.5}}
+
+
+def test_policies_of_earlier_tasks_are_learned_first_and_then_transferred(
+  tmp_path, capsys
+):
+  first = claims.Run(
+    *('bank', 'bt', ENV, 400),
+    settings=TINY,
+    behavior=('action_repeat',),
+    episodes=FEW,
+    shared=True,
+  )
+  second = dataclasses.replace(
+    first, behavior=('action_repeat', first), shared=False
+  ).with_seed(3)
+  assert learning.complete([second], tmp_path, processes=1) == 0
+  assert capsys.readouterr().out.count(': solves ') == 2
+  assert second.is_done(tmp_path)
+  paths = [str(first.with_seed(3).exported(tmp_path))]
+  assert second.transferred(tmp_path) == ['action_repeat', *paths]
+
+
+def test_each_goal_transfers_the_policies_of_the_goals_before_it():
+  last = [
+    run
+    for table in claims.tables()
+    for run in table.runs
+    if table.claim == 'continual' and len(run.behaviors) == 5
+  ]
+  assert len({run.algorithm for run in last}) == len(last) == 3
+  for run in last:
+    explorer, *earlier = run.behaviors
+    assert explorer == 'minigrid-explorer'
+    assert len({run.env, *(each.env for each in earlier)}) == 5
+    for i, each in enumerate(earlier):
+      assert each.behaviors == [explorer, *earlier[:i]]
+
+
+@pytest.mark.parametrize(
+  ('solved', 'steps'),
+  [
+    ([0] * 64 + [1] * 64, 960),  # Of the last 64 of 96 episodes, 32.
+    ([1] * 200, 640),  # After the first 64 episodes.
+    ([0, 0, 1] * 50, 2_000),  # Never.
+    ([1] * 63, 2_000),  # Too few episodes.
+  ],
+)
+def test_the_steps_until_half_of_the_episodes_are_solved(solved, steps):
+  training = [
+    {'actor_steps': 10.0 * (i + 1), 'episode_return': float(x)}
+    for i, x in enumerate(solved)
+  ]
+  assert small_runs.steps_until_half_solved(training, 2_000) == steps
 
 
 def test_a_table_shows_every_seed_and_missing_results():
