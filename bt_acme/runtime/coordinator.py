@@ -9,7 +9,7 @@ the coordinator has finished, after the learner and all evaluators have reported
 that they are done.
 """
 
-import dataclasses
+import collections
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,19 +26,6 @@ _LEARNER_ENDS_SECONDS = 8.0  # Time for the learner to save when told to stop.
 # Makes a display, such as `progress.Progress`, given the budget of actor steps;
 # returns None to show nothing.
 MakeDisplay = Callable[[int], Any | None]
-
-
-@dataclasses.dataclass
-class _Lease:
-  """Lease of the latest attempt of an actor.
-
-  Attributes:
-    attempt: the number of earlier attempts.
-    left: the number of actor steps granted but not yet counted.
-  """
-
-  attempt: int
-  left: int = 0
 
 
 class Coordinator(node.Node):
@@ -72,7 +59,10 @@ class Coordinator(node.Node):
     self._phase = node.Phase.STARTING
     self._counts: dict[str, int] = {}
     self._leased = 0
-    self._leases: dict[int, _Lease] = {}  # By the actor's index.
+    # The latest attempt of each actor, and the steps granted to it that are not
+    # counted yet, by the actor's index.
+    self._attempts: dict[int, int] = {}
+    self._left: collections.Counter[int] = collections.Counter()
     self._evaluators_done: set[int] = set()  # Indices.
     self._evaluated: set[float] = set()  # Evaluation points.
     self._status: dict[str, float] = {}
@@ -90,18 +80,11 @@ class Coordinator(node.Node):
     with self._lock:
       return dict(self._counts)
 
-  def poll(self) -> int:
-    """Returns the phase of the run."""
-    with self._lock:
-      return self._advance()
-
-  def poll_to_save(
-    self, status: Mapping[str, float]
-  ) -> tuple[int, dict[str, int]]:
-    """Returns the phase and all counts.
+  def poll(self, **status: float) -> tuple[int, dict[str, int]]:
+    """Returns the phase of the run and all counts.
 
     Args:
-      status: values to show on the progress line.
+      **status: values to show on the progress line.
     """
     with self._lock:
       self._status.update(status)
@@ -135,12 +118,11 @@ class Coordinator(node.Node):
       used up. None if a later attempt of the actor has called.
     """
     with self._lock:
-      lease = self._lease_of(actor, attempt)
-      if lease is None:
+      if not self._is_latest(actor, attempt):
         return None
       unleased = max(0, self._run.max_actor_steps - self._leased)
       granted = min(actor_steps, unleased)
-      lease.left += granted
+      self._left[actor] += granted
       self._leased += granted
       return granted
 
@@ -161,10 +143,9 @@ class Coordinator(node.Node):
       rows: the metrics of each episode.
     """
     with self._lock:
-      lease = self._lease_of(actor, attempt)
-      if lease is None:
+      if not self._is_latest(actor, attempt):
         return
-      lease.left -= actor_steps
+      self._left[actor] -= actor_steps
       self._add({'actor_steps': actor_steps})
       for row in rows:
         self._logger('actor').write({**self._counts, **row})
@@ -226,7 +207,7 @@ class Coordinator(node.Node):
     with self._lock:
       for logger in self._logs.values():
         logger.write_waiting()
-    phase = self.poll()
+    phase, _ = self.poll()
     self._show(phase)
     return None if phase == node.Phase.DONE else _POLL_SECONDS
 
@@ -262,14 +243,13 @@ class Coordinator(node.Node):
 
   # Callers of the methods below must hold the lock.
 
-  def _lease_of(self, actor: int, attempt: int) -> _Lease | None:
-    """Returns an actor's lease; None if a later attempt has started."""
-    lease = self._leases.setdefault(actor, _Lease(attempt))
-    if attempt > lease.attempt:
-      # `left` is negative if the attempt has overshot its lease.
-      self._leased -= lease.left
-      lease = self._leases[actor] = _Lease(attempt)
-    return lease if lease.attempt == attempt else None
+  def _is_latest(self, actor: int, attempt: int) -> bool:
+    """Returns whether no later attempt of an actor has started."""
+    if attempt > self._attempts.setdefault(actor, attempt):
+      self._attempts[actor] = attempt
+      # This number is negative if the previous attempt has overshot its lease.
+      self._leased -= self._left.pop(actor, 0)
+    return attempt == self._attempts[actor]
 
   def _advance(self) -> node.Phase:
     """Advances the phase if necessary, and returns the phase."""
@@ -292,13 +272,12 @@ class Coordinator(node.Node):
 
   def _logger(self, label: str) -> metrics.MetricsLogger:
     if label not in self._logs:
-      subsampler = metrics.Subsampler(
-        self._run.max_episode_rows, self._run.max_actor_steps
-      )
+      settings: dict[str, Any] = {'clock': self._context.clock}
+      if label == 'actor':
+        settings['keeps'] = metrics.subsampler(
+          self._run.max_episode_rows, self._run.max_actor_steps
+        )
       self._logs[label] = metrics.MetricsLogger(
-        self._run.workdir,
-        label,
-        subsampler=subsampler if label == 'actor' else None,
-        clock=self._context.clock,
+        self._run.workdir, label, **settings
       )
     return self._logs[label]

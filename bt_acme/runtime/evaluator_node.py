@@ -36,7 +36,7 @@ class EvaluatorNode(node.Node):
     """Runs the next evaluation, if one is pending."""
     if not self._log():
       return _POLL_SECONDS
-    phase = self._coordinator.poll()
+    phase, _ = self._coordinator.poll()
     if phase == node.Phase.STARTING:
       return _POLL_SECONDS
     pending = self._learner.next_evaluation(self._index)

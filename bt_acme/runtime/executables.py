@@ -7,11 +7,11 @@ parses only Launchpad's flags. The process imports the module of the function,
 so `make_node` is not in `program`, which imports every node.
 """
 
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import launchpad as lp
-from launchpad import address as lp_address
 from launchpad import context as lp_context
 
 from bt_acme.runtime import heartbeats, provenance
@@ -105,7 +105,7 @@ def make(
   """
   for title, node in _by_title(program.groups).items():
     for address, text in zip(node.addresses, addresses[title], strict=True):
-      address.bind(_KnownAddress(text))
+      address.bind(types.SimpleNamespace(build=lambda text=text: text))
   return _by_title(
     {
       label: nodes[0].to_executables(nodes, label, nodes[0].launch_context)
@@ -113,13 +113,3 @@ def make(
       if nodes
     }
   )
-
-
-class _KnownAddress(lp_address.AbstractAddressBuilder):
-  """An address builder that returns a given address."""
-
-  def __init__(self, text: str):
-    self._text = text
-
-  def build(self) -> str:
-    return self._text

@@ -72,32 +72,29 @@ class LearnerNode(node.Node):
 
   def get_variables(self, names: Sequence[str]) -> list[Any]:
     """Returns the learner's variables by name."""
-    self._ready.wait()
-    return self._learner.get_variables(names)
+    return self._ready_learner().get_variables(names)
 
   def get_statistics(
     self, first_environment: int, num_environments: int
   ) -> Any:
     """Returns the intrinsic-reward statistics of a range of environments."""
-    self._ready.wait()
-    return self._learner.statistics.get(first_environment, num_environments)
+    statistics = self._ready_learner().statistics
+    return statistics.get(first_environment, num_environments)
 
   def put_statistics(self, first_environment: int, statistics: Any) -> None:
     """Stores the intrinsic-reward statistics of consecutive environments."""
-    self._ready.wait()
-    self._learner.statistics.put(first_environment, statistics)
+    self._ready_learner().statistics.put(first_environment, statistics)
 
   def exchange_scores(self, episodes: Sequence[Any]) -> Any:
     """Adds scored episodes and returns all scores; see `ScoreStore`."""
-    self._ready.wait()
-    return self._learner.scores.exchange(episodes)
+    return self._ready_learner().scores.exchange(episodes)
 
   def next_evaluation(
     self, evaluator: int
   ) -> tuple[int, assembly.Learned] | None:
     """Returns the next pending evaluation; None if there is none."""
-    self._ready.wait()
-    return self._evaluations.take(evaluator, self._learner)
+    learner = self._ready_learner()
+    return self._evaluations.take(evaluator, learner)
 
   def evaluation_done(self, point: int) -> None:
     """Removes the evaluation of this point, which has been logged."""
@@ -105,8 +102,11 @@ class LearnerNode(node.Node):
 
   def get_largest_priority(self) -> float:
     """Returns the largest priority of the learner's recent steps."""
+    return float(self._ready_learner().largest_priority())
+
+  def _ready_learner(self) -> Any:
     self._ready.wait()
-    return float(self._learner.largest_priority())
+    return self._learner
 
   def start(self) -> None:
     """Makes the learner, and restores the newest checkpoint."""
@@ -158,8 +158,7 @@ class LearnerNode(node.Node):
     if answer is not None:
       _, self._counts = answer
     self._finish(_REPLAY_SECONDS)
-    self._context.saved()  # Not later: the next call may block.
-    self._end(False)
+    self._context.saved()  # Not later: `close` may block.
 
   def close(self) -> None:
     """Stops sampling and closes the log."""
@@ -226,8 +225,7 @@ class LearnerNode(node.Node):
 
   def _poll(self) -> tuple[int, Mapping[str, int]]:
     """Returns the phase and the counts."""
-    status = {'replay_size': self._learner.replay_size}
-    return self._coordinator.poll_to_save(status)
+    return self._coordinator.poll(replay_size=self._learner.replay_size)
 
   def _state(self) -> saver.State:
     """Returns the contents of a checkpoint, without the replay."""

@@ -31,7 +31,12 @@ _STEP_KEYS = ('actor_steps', 'learner_steps')
 MARKS = ('seconds', 'session')
 # Columns that had another name until 0.1, by their old name.
 RENAMED_COLUMNS = {'life': 'session'}
-_CHUNK = 1 << 20  # Bytes.
+# The fraction of a log's rows that may be used ahead of schedule. All rows are
+# written until half of it is used.
+_AHEAD = 0.1
+# Multiples of this number, modulo 1, fill the unit interval evenly, even if
+# only every nth multiple is used.
+_GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 # Columns that locate a row and are not plotted as curves.
 _NO_SUMMARIES = (
   *(*MARKS, 'environment', 'epsilon', 'flight_probability'),
@@ -63,7 +68,7 @@ class MetricsLogger:
     label: str,
     *,
     time_delta: float = 0.0,
-    subsampler: 'Subsampler | None' = None,
+    keeps: Callable[[int, int], bool] = lambda step, num_rows: True,
     clock: Callable[[], float] = time.monotonic,
   ):
     """Initializes the logger and opens its files.
@@ -74,7 +79,7 @@ class MetricsLogger:
         it.
       time_delta: the minimum number of seconds between two rows. Earlier rows
         are dropped, except for the last one, which `close` writes.
-      subsampler: selects the rows of a log of limited length.
+      keeps: selects the rows of a log of limited length; see `subsampler`.
       clock: a function that returns seconds.
     """
     folder = pathlib.Path(workdir) / 'logs' / label
@@ -84,7 +89,7 @@ class MetricsLogger:
     self._table = CSVTable(folder / 'logs.csv')
     self._folder = folder
     self._summaries = summaries_lib.Summaries(folder)
-    self._time_delta, self._subsampler = time_delta, subsampler
+    self._time_delta, self._keeps = time_delta, keeps
     self._clock = clock
     self._next_time = -math.inf
     self._held_back: Mapping[str, Any] | None = None
@@ -105,9 +110,8 @@ class MetricsLogger:
 
   def write(self, data: Mapping[str, Any]) -> None:
     """Writes a row of scalars: numbers or one-element arrays on any device."""
-    if self._subsampler is not None and not self._subsampler.keeps(
-      _step_of(data) or 0, self._table.num_rows + len(self._waiting)
-    ):
+    num_rows = self._table.num_rows + len(self._waiting)
+    if not self._keeps(_step_of(data) or 0, num_rows):
       return
     now = self._clock()
     if now < self._next_time:
@@ -167,8 +171,8 @@ class MetricsLogger:
     return True
 
 
-class Subsampler:
-  """Subsamples a log to a maximum length.
+def subsampler(max_rows: int, max_steps: int) -> Callable[[int, int], bool]:
+  """Returns a function that subsamples a log to a maximum length.
 
   If the budget was raised, the log already has more rows than the new budget
   would have allowed so far. These rows stay, and as many rows follow as if the
@@ -176,41 +180,29 @@ class Subsampler:
 
   The choice among simultaneous rows does not depend on their order, so all
   environments and epsilons are represented evenly.
+
+  Args:
+    max_rows: the maximum number of rows.
+    max_steps: the step at which the log ends.
+
+  Returns:
+    A function to call with the step of the next row and the number of rows in
+    the log. It returns whether to write the row.
   """
+  ahead = _AHEAD * max_rows
+  num_seen = 0
+  num_extra: float | None = None  # Set by the first row.
 
-  # The fraction of the rows that may be used ahead of schedule. All rows are
-  # written until half of it is used.
-  _AHEAD = 0.1
-  # Multiples of this number, modulo 1, fill the unit interval evenly, even if
-  # only every nth multiple is used.
-  _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
+  def keeps(step: int, num_rows: int) -> bool:
+    nonlocal num_seen, num_extra
+    num_seen += 1
+    scheduled = (max_rows - ahead) * min(step / max_steps, 1.0)
+    if num_extra is None:
+      num_extra = max(num_rows - scheduled - ahead, 0.0)
+    probability = 2 * (scheduled + ahead + num_extra - num_rows) / ahead
+    return num_seen * _GOLDEN_RATIO % 1 < probability
 
-  def __init__(self, max_rows: int, max_steps: int):
-    """Initializes a subsampler that has seen no rows.
-
-    Args:
-      max_rows: the maximum number of rows.
-      max_steps: the step at which the log ends.
-    """
-    self._max_rows = max_rows
-    self._max_steps = max_steps
-    self._num_seen = 0
-    self._num_extra: float | None = None  # Set by the first row.
-
-  def keeps(self, step: int, num_rows: int) -> bool:
-    """Returns whether to write the next row.
-
-    Args:
-      step: the step of the row.
-      num_rows: the number of rows in the log.
-    """
-    self._num_seen += 1
-    ahead = self._AHEAD * self._max_rows
-    scheduled = (self._max_rows - ahead) * min(step / self._max_steps, 1.0)
-    if self._num_extra is None:
-      self._num_extra = max(num_rows - scheduled - ahead, 0.0)
-    probability = 2 * (scheduled + ahead + self._num_extra - num_rows) / ahead
-    return self._num_seen * self._GOLDEN_RATIO % 1 < probability
+  return keeps
 
 
 def _step_of(row: Mapping[str, Any]) -> int | None:
@@ -247,7 +239,7 @@ class CSVTable:
     """Initializes the table from an existing file, if any."""
     self._path = path
     self._columns: list[str] = []
-    num_lines = 0
+    self.num_rows = 0
     if path.exists():
       start, line = next(logs.lines_from_end(path), (0, b''))
       os.truncate(path, start + len(line))
@@ -255,10 +247,7 @@ class CSVTable:
         header = file.readline().decode().rstrip()
         names = header.split(',') if header else []
         self._columns = [RENAMED_COLUMNS.get(name, name) for name in names]
-        file.seek(0)
-        chunks = iter(lambda: file.read(_CHUNK), b'')
-        num_lines = sum(chunk.count(b'\n') for chunk in chunks)
-    self.num_rows = max(num_lines - 1, 0)
+        self.num_rows = sum(1 for _ in file)
 
   def append(self, row: Mapping[str, Number]) -> None:
     """Adds a row; columns that it lacks are left empty."""

@@ -85,7 +85,7 @@ def test_a_run_goes_through_its_phases(make):
 
   def phase():
     assert coordinator.iterate() is not None
-    return coordinator.poll()
+    return coordinator.poll()[0]
 
   coordinator.start()
   assert phase() == node.Phase.STARTING == 0
@@ -102,7 +102,7 @@ def test_a_run_goes_through_its_phases(make):
   assert phase() == node.Phase.EVALUATORS_FINISH == 3
   coordinator.evaluator_done(0)
   assert coordinator.iterate() is None
-  assert coordinator.poll() == node.Phase.DONE == 4
+  assert coordinator.poll()[0] == node.Phase.DONE == 4
 
 
 def test_a_stopping_coordinator_waits_for_the_learner(make):
@@ -126,7 +126,7 @@ def test_the_log_is_cut_to_the_checkpoint(make, tmp_path):
   first.resume(START)
   for steps in (10, 20):
     first.report_acting(0, 0, steps, [row])
-  _, counts = first.poll_to_save({'replay_size': 3})
+  _, counts = first.poll(replay_size=3)
   assert counts == {'actor_steps': 30, 'learner_steps': 0}
   assert first.progress() == {**counts, 'replay_size': 3, 'episode_return': 2.0}
   first.report_acting(0, 0, 5, [row] * 3)  # These rows are lost.

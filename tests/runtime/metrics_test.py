@@ -192,11 +192,11 @@ def test_early_rows_are_dropped_except_for_the_last(tmp_path, folder):
 
 def _kept(max_rows, num_iterations, first=0, num_rows=0, envs=16):
   """Returns the steps and environments of the rows that are kept."""
-  subsampler = metrics_lib.Subsampler(max_rows, num_iterations * 512)
+  keeps = metrics_lib.subsampler(max_rows, num_iterations * 512)
   kept = []
   for i in range(first, num_iterations):
     for env in range(envs):
-      if subsampler.keeps(i * 512, num_rows + len(kept)):
+      if keeps(i * 512, num_rows + len(kept)):
         kept.append((i * 512, env))
   return kept
 

@@ -107,13 +107,16 @@ class Ledger:
     """Records an executed call."""
     if server.label == 'coordinator':
       self._coordinator_called(caller, server, method, arguments, result)
-    if method in ('report_acting', 'poll') and not caller.is_cut_off:
+    is_at_work = method == 'report_acting' or (
+      method == 'poll' and caller.label == 'evaluator'
+    )
+    if is_at_work and not caller.is_cut_off:
       self._session.works(caller.title)
 
   def _coordinator_called(
     self, caller: Any, server: Any, method: str, arguments: Any, result: Any
   ) -> None:
-    if method == 'poll_to_save':
+    if method == 'poll' and caller.label == 'learner':
       learner, counts = caller.node, result[1]
       at = counts['actor_steps'], learner._learner.learner_steps
       logs = {'actor': server.node._logger('actor'), 'learner': learner._logger}

@@ -475,7 +475,8 @@ def installed(simulation: Any) -> Iterator[None]:
   times = types.SimpleNamespace(
     time=clock.time, monotonic=clock.monotonic, sleep=sleep
   )
-  threads = types.SimpleNamespace(Event=Event, Lock=_Lock)
+  # There is only one thread, so a lock does nothing.
+  threads = types.SimpleNamespace(Event=Event, Lock=contextlib.nullcontext)
   Actor.numbers = simulation.episode_numbers
   with contextlib.ExitStack() as stack:
     for module, name, value in (
@@ -501,13 +502,3 @@ def installed(simulation: Any) -> Iterator[None]:
     ):
       stack.enter_context(mock.patch.object(module, name, value))
     yield
-
-
-class _Lock:
-  """Lock that does nothing, because there is only one thread."""
-
-  def __enter__(self) -> None:
-    pass
-
-  def __exit__(self, *exc_info: Any) -> None:
-    pass

@@ -44,36 +44,32 @@ def _replace(
 
 @_bug('a lease is returned twice')
 def _(stack: contextlib.ExitStack) -> None:
-  real = coordinator.Coordinator._lease_of
+  real = coordinator.Coordinator._is_latest
 
-  def lease_of(self: Any, actor: int, attempt: int) -> Any:
-    before = self._leases.get(actor)
-    if before is not None and attempt > before.attempt:
-      self._leased -= before.left
+  def is_latest(self: Any, actor: int, attempt: int) -> bool:
+    if attempt > self._attempts.get(actor, attempt):
+      self._leased -= self._left[actor]
     return real(self, actor, attempt)
 
-  _replace(stack, coordinator.Coordinator, '_lease_of', lease_of)
+  _replace(stack, coordinator.Coordinator, '_is_latest', is_latest)
 
 
 @_bug('a lease is not returned')
 def _(stack: contextlib.ExitStack) -> None:
-  real = coordinator.Coordinator._lease_of
+  real = coordinator.Coordinator._is_latest
 
-  def lease_of(self: Any, actor: int, attempt: int) -> Any:
+  def is_latest(self: Any, actor: int, attempt: int) -> bool:
     leased = self._leased
-    lease = real(self, actor, attempt)
+    latest = real(self, actor, attempt)
     self._leased = leased
-    return lease
+    return latest
 
-  _replace(stack, coordinator.Coordinator, '_lease_of', lease_of)
+  _replace(stack, coordinator.Coordinator, '_is_latest', is_latest)
 
 
 @_bug('steps of an old attempt are counted')
 def _(stack: contextlib.ExitStack) -> None:
-  def lease_of(self: Any, actor: int, attempt: int) -> Any:
-    return self._leases.setdefault(actor, coordinator._Lease(attempt))
-
-  _replace(stack, coordinator.Coordinator, '_lease_of', lease_of)
+  _replace(stack, coordinator.Coordinator, '_is_latest', lambda *args: True)
 
 
 @_bug('the lock of the workdir is not released')
@@ -118,9 +114,9 @@ def _(stack: contextlib.ExitStack) -> None:
 def _(stack: contextlib.ExitStack) -> None:
   real = node_state.RestartBudget.acquire
 
-  def acquire(self: Any) -> bool:
+  def acquire(self: Any, now: float) -> bool:
     with mock.patch.object(node_state, '_HOUR', float('inf')):
-      return real(self)
+      return real(self, now)
 
   _replace(stack, node_state.RestartBudget, 'acquire', acquire)
 
@@ -130,9 +126,9 @@ def _(stack: contextlib.ExitStack) -> None:
   real = node_state.NodeState.mark_started
 
   def mark_started(self: Any, log: Any) -> None:
-    has_begun = self.has_begun
+    heard = self.heard
     real(self, log)
-    self.has_begun = has_begun
+    self.heard = heard
 
   _replace(stack, node_state.NodeState, 'mark_started', mark_started)
 
