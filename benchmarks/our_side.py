@@ -17,7 +17,7 @@ from bt_acme.acting import actor_groups, vector_actor
 from bt_acme.acting import variables as variables_lib
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import names
-from bt_acme.core import epsilon, types
+from bt_acme.core import types
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 NUM_GAMES = 16  # Games of an actor process.
@@ -110,7 +110,6 @@ class ActorProcess:
       num: the number of games.
       records: whether to start a replay server and write to it.
     """
-    acting_config = agent.config.acting
     sinks = None
     if records:
       self._server = start_replay(agent)
@@ -119,9 +118,7 @@ class ActorProcess:
       sinks = [builder.make_sink(client)[0] for _ in range(num)]
     actor = vector_actor.VectorActor(
       agent,
-      epsilons=epsilon.ladder(
-        num, base=acting_config.epsilon_base, alpha=acting_config.epsilon_alpha
-      ),
+      epsilons=agent.epsilons(num),
       seed=0,
       sinks=sinks,
     )
@@ -130,7 +127,7 @@ class ActorProcess:
       lambda names: [getattr(variables, name) for name in names]
     )
     variable_client = variables_lib.VariableClient(
-      self.learner, actor, acting_config.variable_update_period
+      self.learner, actor, agent.config.acting.variable_update_period
     )
     self.update_variables = variable_client.update
     games = environments.make_vector(agent.spec.name, num, seed=0)

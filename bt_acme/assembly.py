@@ -11,13 +11,14 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import jax
 import numpy as np
+import numpy.typing as npt
 
 from bt_acme import config as config_lib
 from bt_acme import environments
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.config import names as names_lib
+from bt_acme.core import epsilon, r2d2_actor, types, weight_transfer
 from bt_acme.core import networks as networks_lib
-from bt_acme.core import r2d2_actor, types, weight_transfer
 from bt_acme.core.behavior_transfer import behavior_core, bt_actor, flights
 from bt_acme.core.intrinsic import networks as intrinsic_lib
 from bt_acme.core.intrinsic import ngu_actor
@@ -240,6 +241,13 @@ class Agent:
       return Variables(self.network.init(key), intrinsic)
 
     return jax.eval_shape(init, jax.random.key(0))
+
+  def epsilons(self, num_environments: int) -> npt.NDArray[np.float32]:
+    """Returns epsilon of each environment of a run, float32 [N]."""
+    acting = self.config.acting
+    return epsilon.ladder(
+      num_environments, base=acting.epsilon_base, alpha=acting.epsilon_alpha
+    )
 
   def actor_core(self, *, evaluation: bool = False) -> types.ActorCore:
     """Creates the actor core for one environment.

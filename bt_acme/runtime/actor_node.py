@@ -9,7 +9,6 @@ from bt_acme import assembly, environments
 from bt_acme.acting import actor_groups, variables, vector_actor
 from bt_acme.acting import inference_server as server_lib
 from bt_acme.config import run as run_config
-from bt_acme.core import epsilon
 from bt_acme.environments import saving, vector
 from bt_acme.replay import sinks as sinks_lib
 from bt_acme.runtime import node
@@ -137,47 +136,37 @@ class ActorNode(node.Node):
 
   def _make_groups(self) -> list[actor_groups.Group]:
     """Makes all groups of environments, with their actors and sinks."""
-    run, agent = self._run, self._agent
-    self._writers = [
-      self._make_writer(
-        self._context.replay,
-        agent.config.replay,
-        agent.replay_shapes,
-        on_wait=self._context.alive,
-      )
-      for _ in range(run.envs_per_actor)
-    ]
-    self._sinks = [
-      sinks_lib.SequenceSink(
-        agent.config,
-        agent.replay_shapes,
-        writer.write,
-        num_actions=agent.spec.num_actions,
-        largest_priority=self._learner.get_largest_priority,
-      )
-      for writer in self._writers
-    ]
     # A writer waits while the learner is behind, which would be forever once
     # the learner has stopped.
     self._context.register_stop_handler(self._stop_writers)
-    return [
-      self._make_group(
-        self._index * run.groups_per_actor + i,
-        self._sinks[i * run.group_size : (i + 1) * run.group_size],
-      )
-      for i in range(run.groups_per_actor)
-    ]
+    number = self._run.groups_per_actor
+    return [self._make_group(self._index * number + i) for i in range(number)]
 
-  def _make_group(self, index: int, sinks: list[Any]) -> actor_groups.Group:
+  def _make_sink(self) -> sinks_lib.SequenceSink:
+    """Makes the sink of one environment, and its writer."""
+    agent = self._agent
+    writer = self._make_writer(
+      self._context.replay,
+      agent.config.replay,
+      agent.replay_shapes,
+      on_wait=self._context.alive,
+    )
+    self._writers.append(writer)
+    return sinks_lib.SequenceSink(
+      agent.config,
+      agent.replay_shapes,
+      writer.write,
+      num_actions=agent.spec.num_actions,
+      largest_priority=self._learner.get_largest_priority,
+    )
+
+  def _make_group(self, index: int) -> actor_groups.Group:
     """Makes the group with this index among all groups of the run."""
     run, agent = self._run, self._agent
-    acting = agent.config.acting
     first = index * run.group_size
-    epsilons = epsilon.ladder(
-      run.num_environments,
-      base=acting.epsilon_base,
-      alpha=acting.epsilon_alpha,
-    )
+    sinks = [self._make_sink() for _ in range(run.group_size)]
+    self._sinks += sinks
+    epsilons = agent.epsilons(run.num_environments)
     policy = None
     if self._context.inference is not None:
       policy = server_lib.RemotePolicy(
@@ -198,7 +187,7 @@ class ActorNode(node.Node):
     if policy is None:
       self._clients.append(
         variables.VariableClient(
-          self._learner, actor, acting.variable_update_period
+          self._learner, actor, agent.config.acting.variable_update_period
         )
       )
     return actor_groups.Group(

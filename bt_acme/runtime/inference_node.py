@@ -9,7 +9,6 @@ from bt_acme import assembly
 from bt_acme.acting import inference_server as server_lib
 from bt_acme.acting import variables
 from bt_acme.config import run as run_config
-from bt_acme.core import epsilon
 from bt_acme.runtime import node
 
 _SERVE_SECONDS = 0.5  # Between two checks whether to stop.
@@ -36,18 +35,13 @@ class InferenceNode(node.Node):
       context: the context, with a client of the learner.
     """
     super().__init__(run, context)
-    acting = agent.config.acting
     # One vector step of the run is one answer to each group.
-    self._period = acting.variable_update_period * run.num_groups
+    self._period = agent.config.acting.variable_update_period * run.num_groups
     self._answered = 0  # Requests since the last parameters were fetched.
     self._ready = threading.Event()
     self._server = server_lib.InferenceServer(
       agent,
-      epsilons=epsilon.ladder(
-        run.num_environments,
-        base=acting.epsilon_base,
-        alpha=acting.epsilon_alpha,
-      ),
+      epsilons=agent.epsilons(run.num_environments),
       seed=self._seed,
       group_size=run.group_size,
       # On a CPU, computing rewards would delay the emulators.

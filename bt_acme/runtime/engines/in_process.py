@@ -72,14 +72,15 @@ class InProcess:
     self._agent = agent
     self._initial_params = initial_params
     self._should_stop = should_stop
-    self._context = node.Context(
+    context = node.Context(
       lambda seconds: should_stop(),
       lambda handler: None,
       call_with_timeout=lambda function, seconds: function(),
     )
-    self.coordinator = coordinator.Coordinator(run, make_display, self._context)
+    self.coordinator = coordinator.Coordinator(run, make_display, context)
+    self._context = dataclasses.replace(context, coordinator=self.coordinator)
     self.learner = learner_node.LearnerNode(
-      run, agent, self._make_learner, self._with(coordinator=self.coordinator)
+      run, agent, self._make_learner, self._context
     )
 
   def run(self, callbacks: Sequence[Callback] = ()) -> bool:
@@ -125,17 +126,15 @@ class InProcess:
 
     start(self.coordinator)
     start(self.learner)
-    clients = {
-      'coordinator': self.coordinator,
-      'learner': self.learner,
-      'replay': self._learner.replay,
-    }
+    context = dataclasses.replace(
+      self._context, learner=self.learner, replay=self._learner.replay
+    )
     self._actor = actor_node.ActorNode(
       run,
       self._agent,
       0,
       lambda replay, *settings, on_wait: replay,
-      self._with(**clients),
+      context,
     )
     start(self._actor)
     states = saved_nodes.read(run, self._agent)
@@ -145,14 +144,11 @@ class InProcess:
         self._actor.restore(states['actor'], steps)
         self._learner.restore_state(states['learner'])
     self._evaluators = [
-      evaluator_node.EvaluatorNode(run, self._agent, i, self._with(**clients))
+      evaluator_node.EvaluatorNode(run, self._agent, i, context)
       for i in range(run.num_evaluators)
     ]
     for evaluator in self._evaluators:
       start(evaluator)
-
-  def _with(self, **clients: Any) -> node.Context:
-    return dataclasses.replace(self._context, **clients)
 
   def _make_learner(
     self,
