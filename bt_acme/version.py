@@ -4,6 +4,12 @@ import importlib.metadata
 from typing import Optional
 
 __version__ = '0.1.0'
+# The packages whose versions belong in a saved run or a bug report.
+PACKAGES = (
+  *('jax', 'jaxlib', 'dm-haiku', 'optax', 'rlax', 'chex', 'numpy', 'dm-env'),
+  *('ale-py', 'gymnasium', 'minigrid', 'dm-acme', 'dm-reverb', 'dm-launchpad'),
+  'matplotlib',
+)
 
 
 def installed(package: str) -> Optional[str]:

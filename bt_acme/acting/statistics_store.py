@@ -9,15 +9,14 @@ group size. The formulas are in `core/intrinsic`.
 """
 
 import threading
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
-# A NamedTuple of arrays, such as the core's `IntrinsicStatistics`.
-Statistics = Any
-# For each environment of the run, a NamedTuple of float64 [].
+Statistics = reward_lib.IntrinsicStatistics
+# For each environment of the run, statistics of float64 [].
 _ByEnvironment = Dict[int, Statistics]
 _Saved = Mapping[str, Mapping[str, Sequence[float]]]
 
@@ -25,13 +24,8 @@ _Saved = Mapping[str, Mapping[str, Sequence[float]]]
 class StatisticsStore:
   """Stores the newest statistics of each environment; thread-safe."""
 
-  def __init__(self, statistics_class: Any = reward_lib.IntrinsicStatistics):
-    """Initializes an empty store.
-
-    Args:
-      statistics_class: the class of the statistics.
-    """
-    self._class = statistics_class
+  def __init__(self) -> None:
+    """Initializes an empty store."""
     self._lock = threading.Lock()
     self._statistics: _ByEnvironment = {}
 
@@ -83,7 +77,7 @@ class StatisticsStore:
     statistics: _ByEnvironment = {}
     # Older checkpoints have one entry for a whole group of environments.
     for first, fields in saved.items():
-      statistics.update(self._split(int(first), self._class(**fields)))
+      statistics.update(self._split(int(first), Statistics(**fields)))
     with self._lock:
       self._statistics = statistics
 
@@ -91,13 +85,13 @@ class StatisticsStore:
     """Splits statistics [N] by environment, starting at index `first`."""
     fields = [np.asarray(x, np.float64) for x in statistics]
     return {
-      first + i: self._class(*one)
+      first + i: Statistics(*one)
       for i, one in enumerate(zip(*fields, strict=True))
     }
 
   def _join(self, statistics: List[Statistics]) -> Statistics:
     """Stacks the statistics of N environments, float64 [N] each."""
-    return self._class(
+    return Statistics(
       *(np.stack(fields) for fields in zip(*statistics, strict=True))
     )
 

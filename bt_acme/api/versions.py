@@ -6,12 +6,6 @@ import jax
 
 from bt_acme import version
 
-_PACKAGES = (
-  *('jax', 'jaxlib', 'dm-haiku', 'optax', 'rlax', 'chex', 'numpy', 'dm-env'),
-  *('ale-py', 'gymnasium', 'minigrid', 'dm-acme', 'dm-reverb', 'dm-launchpad'),
-  'matplotlib',
-)
-
 
 def show_versions() -> None:
   """Prints the versions of Python and packages, and the devices of JAX.
@@ -29,7 +23,7 @@ def show_versions() -> None:
       'devices',
       ', '.join(f'{d.platform} {d.device_kind}' for d in jax.devices()),
     ),
-    *((name, version.installed(name) or 'not installed') for name in _PACKAGES),
+    *((x, version.installed(x) or 'not installed') for x in version.PACKAGES),
   ]
   width = max(len(name) for name, _ in rows)
   for name, value in rows:

@@ -12,8 +12,6 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from bt_acme import assembly, files
 from bt_acme.config import run as run_config
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
@@ -123,9 +121,7 @@ class Queue:
     variables, values = checkpoints.read(self._path(point), learner.variables)
     statistics = values['statistics']
     if statistics is not None:
-      statistics = reward_lib.IntrinsicStatistics(
-        **{name: np.float64(value) for name, value in statistics.items()}
-      )
+      statistics = reward_lib.IntrinsicStatistics(**statistics)
     return point, assembly.Learned(values['actor_steps'], variables, statistics)
 
   def remove(self, point: int) -> None:

@@ -27,6 +27,7 @@ STATUS_VARIABLE = 'BT_ACME_STATUS'
 _STATUS_SECONDS = {'live': 1.0, 'plain': 10.0}  # Between two lines.
 _BAR_SECONDS = 0.5  # Between two updates of the bar.
 _RATE_SECONDS = 30.0  # Window over which speeds are averaged.
+_COUNTS = ('actor_steps', 'learner_steps')  # Values that have a speed.
 
 
 def _in_notebook() -> bool:
@@ -67,8 +68,8 @@ class Progress:
       )
     self._next_time = -math.inf
     self._values: Mapping[str, float] = {}
-    # Time, actor steps and learner steps of the recent updates.
-    self._history: collections.deque[tuple[float, float, float]] = (
+    # The times and counts of the recent updates.
+    self._history: collections.deque[tuple[float, dict[str, float]]] = (
       collections.deque()
     )
 
@@ -94,9 +95,7 @@ class Progress:
   def _show(self) -> None:
     now = self._clock()
     self._next_time = now + self._seconds
-    text = progress_line(
-      self._values, self._max_actor_steps, *self._speeds(now)
-    )
+    text = progress_line(self._values, self._max_actor_steps, self._speeds(now))
     if self._bar is None:
       self._stream.write(f'{self._mark}{text}\n')
       self._stream.flush()
@@ -105,49 +104,45 @@ class Progress:
       self._bar.n = min(steps, self._max_actor_steps)
       self._bar.set_description_str(text)
 
-  def _speeds(self, now: float) -> tuple[float | None, float | None]:
-    """Returns actor steps and learner steps per second; None if unknown."""
-    actor_steps = self._values.get('actor_steps', 0)
-    learner_steps = self._values.get('learner_steps', 0)
-    self._history.append((now, actor_steps, learner_steps))
+  def _speeds(self, now: float) -> dict[str, float]:
+    """Returns the increase of each count per second, as far as it is known."""
+    counts = {name: self._values.get(name, 0.0) for name in _COUNTS}
+    self._history.append((now, counts))
     while len(self._history) > 2 and now - self._history[1][0] > _RATE_SECONDS:
       self._history.popleft()
-    then, actor_steps_then, learner_steps_then = self._history[0]
-    seconds = now - then
-    if seconds <= 0:
-      return None, None
-    return (
-      (actor_steps - actor_steps_then) / seconds,
-      (learner_steps - learner_steps_then) / seconds,
-    )
+    then, before = self._history[0]
+    if now <= then:
+      return {}
+    return {
+      name: (counts[name] - before[name]) / (now - then) for name in counts
+    }
 
 
 def progress_line(
   values: Mapping[str, float],
   max_actor_steps: int,
-  actor_steps_per_second: float | None,
-  learner_steps_per_second: float | None,
+  speeds: Mapping[str, float],
 ) -> str:
   """Returns the text of the progress line.
 
   Args:
     values: see `Progress.update`.
     max_actor_steps: the budget of the run.
-    actor_steps_per_second: the speed of acting; None if unknown.
-    learner_steps_per_second: the speed of learning; None if unknown.
+    speeds: the increase of `actor_steps` and `learner_steps` per second, as far
+      as it is known.
   """
   actor_steps = int(values.get('actor_steps', 0))
   share = actor_steps / max_actor_steps
   state = f'actor steps {actor_steps:,} / {max_actor_steps:,} ({share:.0%})'
-  if actor_steps_per_second:
+  if speeds.get('actor_steps'):
     steps_left = max(0, max_actor_steps - actor_steps)
-    seconds = round(steps_left / actor_steps_per_second)
+    seconds = round(steps_left / speeds['actor_steps'])
     state += f', {datetime.timedelta(seconds=seconds)} left'
   parts = [state]
-  if actor_steps_per_second is not None:
-    parts.append(f'{actor_steps_per_second:,.0f} steps/s')
-  if learner_steps_per_second is not None and 'learner_steps' in values:
-    parts.append(f'{learner_steps_per_second:,.1f} learner steps/s')
+  if 'actor_steps' in speeds:
+    parts.append(f'{speeds["actor_steps"]:,.0f} steps/s')
+  if 'learner_steps' in speeds and 'learner_steps' in values:
+    parts.append(f'{speeds["learner_steps"]:,.1f} learner steps/s')
   if 'replay_size' in values:
     parts.append(f'replay {int(values["replay_size"]):,}')
   for key, name in (('episode_return', 'return'), ('evaluator_return', 'eval')):

@@ -25,10 +25,6 @@ from bt_acme.evaluation import logs
 
 _FILE = 'provenance.json'
 _LABELS = ('actor', 'learner', 'evaluator')
-_PACKAGES = (
-  *('jax', 'jaxlib', 'numpy', 'dm-haiku', 'optax', 'rlax', 'ale-py'),
-  *('minigrid', 'dm-acme', 'dm-reverb', 'dm-launchpad'),
-)
 _GIT_SECONDS = 10.0
 # The number of sessions that are stored in addition to the first.
 _MOST_RECENT = 100
@@ -210,7 +206,7 @@ def _time(text: str) -> float:
 @functools.lru_cache(maxsize=1)
 def _versions() -> dict[str, str | None]:
   own = {'bt_acme': version.__version__, 'python': platform.python_version()}
-  return {**own, **{name: version.installed(name) for name in _PACKAGES}}
+  return {**own, **{name: version.installed(name) for name in version.PACKAGES}}
 
 
 @functools.lru_cache(maxsize=1)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
-import jaxlib
 import numpy as np
 
 from bt_acme import assembly, files, untrusted, version
@@ -23,9 +22,7 @@ _FILE = 'nodes'
 # Other versions of these packages may compute different results.
 _VERSIONS = {
   'bt_acme': version.__version__,
-  'jax': jax.__version__,
-  'jaxlib': jaxlib.__version__,
-  'numpy': np.__version__,
+  **{name: version.installed(name) for name in ('jax', 'jaxlib', 'numpy')},
 }
 
 

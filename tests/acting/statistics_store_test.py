@@ -2,7 +2,6 @@
 
 import json
 import threading
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,33 +10,29 @@ from bt_acme.acting import statistics_store
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 
-class Largest(NamedTuple):
-  """Statistics of a user-defined reward."""
-
-  largest: np.ndarray
-
-  def merged(self):
-    return Largest(np.max(self.largest))
+def make(values):
+  """Returns statistics with these values in all fields."""
+  return reward_lib.IntrinsicStatistics(*[np.asarray(values)] * 5)
 
 
 def test_groups_of_any_size():
-  store = statistics_store.StatisticsStore(Largest)
+  store = statistics_store.StatisticsStore()
   assert store.get(0, 1) is None and store.merged() is None
-  store.put(2, Largest(np.float32([3, 4])))
+  store.put(2, make(np.float32([3, 4])))
   assert store.get(1, 2) is None
-  store.put(np.int64(0), Largest([1, 2]))
+  store.put(np.int64(0), make([1, 2]))
   found = store.get(1, 2)
-  assert isinstance(found, Largest)
-  np.testing.assert_array_equal(found.largest, [2, 3])
-  assert found.largest.dtype == np.float64
-  assert store.merged() == Largest(4)
-  store.put(3, Largest([0]))
-  assert store.merged() == Largest(3)
+  assert isinstance(found, reward_lib.IntrinsicStatistics)
+  np.testing.assert_array_equal(found, make([2, 3]))
+  assert found.error_mean.dtype == np.float64
+  assert store.merged() == make([1.0, 2.0, 3.0, 4.0]).merged()
+  store.put(3, make([0]))
+  assert store.merged() == make([1.0, 2.0, 3.0, 0.0]).merged()
 
 
 @pytest.mark.parametrize('group_size', [1, 3, 12])
 def test_restores_saved_statistics(group_size):
-  store = statistics_store.StatisticsStore(reward_lib.IntrinsicStatistics)
+  store = statistics_store.StatisticsStore()
   given = reward_lib.IntrinsicStatistics(*np.random.random([5, 12]))
   store.put(0, given)
   saved = json.loads(json.dumps(store.save()))
@@ -50,7 +45,7 @@ def test_restores_saved_statistics(group_size):
       }
       for i in reversed(range(0, 12, group_size))
     }
-  restored = statistics_store.StatisticsStore(reward_lib.IntrinsicStatistics)
+  restored = statistics_store.StatisticsStore()
   restored.put(20, given)  # `restore` replaces these statistics.
   restored.restore(saved)
   np.testing.assert_array_equal(restored.get(0, 12), given)
@@ -66,13 +61,13 @@ def test_without_an_intrinsic_reward_the_store_stays_empty():
 
 
 def test_actors_can_report_while_a_checkpoint_is_written():
-  store = statistics_store.StatisticsStore(Largest)
+  store = statistics_store.StatisticsStore()
   stop = threading.Event()
 
   def report():
     first = 0
     while not stop.is_set():
-      store.put(first, Largest([1.0, 2.0]))
+      store.put(first, make([1.0, 2.0]))
       first = (first + 2) % 64
 
   thread = threading.Thread(target=report)
@@ -80,7 +75,7 @@ def test_actors_can_report_while_a_checkpoint_is_written():
   try:
     for _ in range(200):
       assert all(
-        value['largest'] in ([1.0], [2.0]) for value in store.save().values()
+        value['error_mean'] in ([1.0], [2.0]) for value in store.save().values()
       )
       store.merged()
   finally:

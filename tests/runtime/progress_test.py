@@ -22,20 +22,20 @@ _VALUES = {
   [
     (
       _VALUES,
-      (100.0, 2.5),
+      {'actor_steps': 100.0, 'learner_steps': 2.5},
       'actor steps 12,340 / 20,000 (62%), 0:01:17 left | 100 steps/s | '
       '2.5 learner steps/s | replay 1,500 | return 0.25 | eval -1.00',
     ),
-    ({'actor_steps': 0}, (None, None), 'actor steps 0 / 20,000 (0%)'),
+    ({'actor_steps': 0}, {}, 'actor steps 0 / 20,000 (0%)'),
     (
       {'actor_steps': 30_000},
-      (0.0, 0.0),
+      {'actor_steps': 0.0, 'learner_steps': 0.0},
       'actor steps 30,000 / 20,000 (150%) | 0 steps/s',
     ),
   ],
 )
 def test_progress_line(values, speeds, line):
-  assert progress_lib.progress_line(values, 20_000, *speeds) == line
+  assert progress_lib.progress_line(values, 20_000, speeds) == line
 
 
 @pytest.fixture(name='read')
