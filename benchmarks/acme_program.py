@@ -1,7 +1,6 @@
 """Runs dm-acme's distributed R2D2 with its own Launchpad layout."""
 
 import functools
-import pathlib
 from typing import Any
 
 import launchpad as lp
@@ -10,6 +9,7 @@ from acme.jax.layouts import distributed_layout
 from acme.utils import counting, loggers
 
 from benchmarks import acme_environment, acme_side, catalog
+from bt_acme.evaluation import logs
 from bt_acme.runtime import launcher, supervisor
 
 
@@ -18,7 +18,7 @@ class _Probe:
 
   def __init__(self, counter: counting.Counter, workdir: str):
     self._counter = counter
-    self._log = pathlib.Path(workdir) / 'logs' / 'learner' / 'logs.csv'
+    self._log = logs.path_of(workdir, 'learner')
 
   def run(self) -> None:
     """Writes a row every half second to the path of our learner's log."""

@@ -6,6 +6,7 @@ from typing import Dict, Iterator, List, Tuple
 
 import numpy as np
 
+from bt_acme import files
 from bt_acme.evaluation import tables
 
 
@@ -33,7 +34,7 @@ def read_rows(workdir: str, label: str) -> List[Dict[str, float]]:
     workdir: the directory of the run.
     label: `actor`, `learner` or `evaluator`.
   """
-  path = _path(workdir, label)
+  path = path_of(workdir, label)
   if not path.is_file():
     return []
   return [
@@ -52,7 +53,7 @@ def read_columns(workdir: str, label: str) -> Dict[str, np.ndarray]:
   Returns:
     The columns, as returned by `read_log`.
   """
-  path = _path(workdir, label)
+  path = path_of(workdir, label)
   return read_log(str(path)) if path.is_file() else {}
 
 
@@ -64,7 +65,7 @@ def last(workdir: str, label: str, column: str) -> float:
     label: `actor`, `learner` or `evaluator`.
     column: the name of the column.
   """
-  path = _path(workdir, label)
+  path = path_of(workdir, label)
   if not path.is_file():
     return 0.0
   with path.open() as f:
@@ -91,5 +92,6 @@ def lines_from_end(path: pathlib.Path) -> Iterator[Tuple[int, bytes]]:
       end = start
 
 
-def _path(workdir: str, label: str) -> pathlib.Path:
+def path_of(workdir: files.PathLike, label: str) -> pathlib.Path:
+  """Returns the path of a run's log."""
   return pathlib.Path(workdir) / 'logs' / label / 'logs.csv'

@@ -137,7 +137,7 @@ class Queue:
     then, the log may contain only some of them.
     """
     waiting = set(self._waiting())
-    path = pathlib.Path(self._run.workdir) / 'logs' / 'evaluator' / 'logs.csv'
+    path = logs.path_of(self._run.workdir, 'evaluator')
     if waiting and path.exists():
       metrics.CSVTable(path).keep(
         lambda row: float(row.get(POINT) or -1) not in waiting

@@ -48,7 +48,7 @@ _NO_SUMMARIES = (
 def sync(workdir: str | pathlib.Path, labels: Iterable[str]) -> None:
   """Syncs logs to the disk, regardless of which process writes them."""
   for label in labels:
-    path = pathlib.Path(workdir) / 'logs' / label / 'logs.csv'
+    path = logs.path_of(workdir, label)
     if path.exists():
       files.sync_file(path)
       # The writer may have been killed before it synced the file's name.
@@ -82,11 +82,12 @@ class MetricsLogger:
       keeps: selects the rows of a log of limited length; see `subsampler`.
       clock: a function that returns seconds.
     """
-    folder = pathlib.Path(workdir) / 'logs' / label
+    path = logs.path_of(workdir, label)
+    folder = path.parent
     files.make_folder(folder.parent)
     files.make_folder(folder)
     self._session = provenance.current(str(workdir))
-    self._table = CSVTable(folder / 'logs.csv')
+    self._table = CSVTable(path)
     self._folder = folder
     self._summaries = summaries_lib.Summaries(folder)
     self._time_delta, self._keeps = time_delta, keeps
