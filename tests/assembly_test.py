@@ -1,10 +1,5 @@
 """Tests assembling agents from their configuration."""
 
-import dataclasses
-import pickle
-
-import jax
-import numpy as np
 import pytest
 
 from bt_acme import assembly, behaviors
@@ -36,55 +31,3 @@ def test_a_jitted_behavior_is_checked():
       fakes.SPEC,
       (fakes.Proposing(2.7),),
     )
-
-
-def test_a_renamed_agent_is_not_validated_again():
-  validated = []
-
-  class Counting(behaviors.Uniform):
-    def validate(self, observation_shape, action_spec):
-      validated.append(observation_shape)
-
-  agent = assembly.Agent(
-    fakes.make_config(config_lib.BTConfig), fakes.SPEC, (Counting(),)
-  )
-  assert 'network' not in vars(agent)  # The slowest part is created lazily.
-  renamed = agent.named('other')
-  assert renamed.network is not None and renamed != agent
-  assert renamed.spec == agent.spec._replace(name='other')
-  assert renamed.nameless == agent.nameless and len(validated) == 1
-  assert hash(renamed.nameless) == hash(agent.nameless)
-  dataclasses.replace(agent, spec=agent.spec._replace(name='other'))
-  assert len(validated) == 2
-
-
-def test_reward_specs(tmp_path):
-  assert fakes.make_agent('r2d2').reward_specs == ()
-  pre_trained = fakes.make_agent('ngu')
-  (own,) = pre_trained.reward_specs
-  assert own.config == pre_trained.config.intrinsic
-  assert not any(own.statistics)
-  transferring = fakes.make_agent('bt', tmp_path / 'behavior')
-  *others, exported = transferring.reward_specs
-  assert others == [None] * (len(transferring.behaviors) - 1)
-  assert exported.config == transferring.behaviors[-1].agent.config.intrinsic
-  assert exported.statistics == transferring.behaviors[-1].statistics
-
-
-def test_actor_params(tmp_path):
-  for kind in ('r2d2', 'ngu', 'bt'):
-    agent = fakes.make_agent(kind, tmp_path / 'behavior')
-    variables = fakes.variables_of(agent)
-    params = agent.actor_params(variables, ('of behaviors',))
-    own = params if kind == 'r2d2' else params.agent
-    jax.tree.map(np.testing.assert_array_equal, own, variables.agent)
-    if kind == 'bt':
-      assert params.behaviors == ('of behaviors',)
-
-
-def test_networks_are_not_pickled():
-  agent = fakes.make_agent('ngu')
-  assert agent.intrinsic is agent.intrinsic
-  copy = pickle.loads(pickle.dumps(agent))
-  assert copy == agent
-  assert 'intrinsic' not in vars(copy) and 'network' not in vars(copy)

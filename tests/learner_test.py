@@ -15,11 +15,7 @@ def make_random_learner():
   """Creates learners with random steps."""
   agent = fakes.changed(
     fakes.make_agent('ngu'),
-    learner={'learning_rate': 1e-5},
-    intrinsic={
-      **{'intrinsic_window': 'spread', 'intrinsic_steps': 2},
-      'intrinsic_learning_rate': 0.01,
-    },
+    intrinsic={'intrinsic_window': 'spread', 'intrinsic_steps': 2},
   )
 
   def make(seed=SEED):
@@ -55,25 +51,6 @@ def test_steps_are_finished_in_order(make):
   assert learner.largest_priority() == final != 1
   assert steps[0].row()['first_visit_share'] == 1 / len(samples[0].keys)
   assert all(isinstance(value, float) for value in steps[2].row().values())
-
-
-def test_intrinsic_networks_have_their_own_learning_rate(make):
-  learner = make()
-  before = jax.tree.map(np.copy, learner.arrays())
-  after = learn(learner, fakes.make_samples(1))
-
-  def largest_step(name):
-    steps = jax.tree.map(
-      lambda x, y: np.max(np.abs(x - y)),
-      getattr(before, name),
-      getattr(after, name),
-    )
-    return max(jax.tree.leaves(steps))
-
-  # Adam's first step equals the learning rate if the gradient is large compared
-  # to epsilon.
-  assert 0.005 < largest_step('intrinsic_params') <= 0.0101
-  assert 0 < largest_step('params') <= 1.01e-5
 
 
 def test_restore_includes_the_random_key(make):

@@ -92,7 +92,7 @@ def test_an_error_in_make_policy_names_the_behavior(
     behaviors.FromCallable(3)
 
 
-INT8S = specs.Array((2,), np.int8)
+INT8S, FLOATS = (specs.Array((2,), dtype) for dtype in (np.int8, np.float32))
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,11 @@ INT8S = specs.Array((2,), np.int8)
     (INT8S, [1.0, 0], 'must be int8 of shape'),
     (INT8S, [128, 0], r'must lie in \[-128, 127\]'),
     (specs.BoundedArray((2,), np.int64, 0, 5), [6, 0], 'must lie in'),
-    (specs.Array((2,), np.float32), [np.inf, 0], 'must lie in'),
+    (FLOATS, [np.inf, 0], 'must lie in'),
+    (FLOATS, [0, np.nan], 'nan.* must lie in'),
+    (FLOATS, [[0], [0, 1]], r'must be .*float32.* of shape \(2,\)'),
+    (FLOATS, ['a', 'b'], 'must be .*float32.* of shape'),
+    (FLOATS, None, 'returned None at actor step 1 of environment 0'),
   ],
 )
 def test_vectors_of_any_number(spec, action, message):

@@ -75,14 +75,6 @@ def test_statistics_match_loops(statistic):
     np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-10)
 
 
-def test_over_points_applies_the_statistic_to_each_point():
-  curves = np.random.default_rng(0).normal(60, 100, size=(2, 3, 4, 5))
-  for statistic in (intervals.median, intervals.interquartile_mean):
-    actual = intervals.over_points(statistic)(curves)
-    expected = np.stack([statistic(curves[..., i]) for i in range(5)], axis=1)
-    np.testing.assert_allclose(actual, expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize('seeds', [(1, 1), (3, 3), (2, 5)])
 def test_probability_of_improvement_matches_a_loop(seeds):
   x_runs = _runs(7, seeds[0], 4, seed=1)

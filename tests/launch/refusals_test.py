@@ -29,13 +29,8 @@ _ON_RAY = '--lp_launch_type=ray --ray_address=1.2.3.4:5 --ray_python='
       'run_ngu --max_actor_steps=100 --min_replay_size=50',
       'fewer than min_replay_size=50, so the learner would never start',
     ),
-    (
-      'run_ngu --num_actors=1000000 --lp_launch_type=local_mt',
-      '4,000,000 environments with their buffers',
-    ),
     ('run_ngu --workdir=' + 'x' * 5000, 'is not writable: '),
     ('run_bt', "behavior='' is neither a directory"),
-    ('run_bt --bank=nowhere', "bank='nowhere' contains no behaviors"),
     (
       'run_continual --behavior=uniform',
       "behavior='uniform' does not fit a bank that grows",

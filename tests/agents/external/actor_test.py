@@ -106,28 +106,6 @@ def test_a_flight_of_vectors():
   )
 
 
-@pytest.mark.parametrize(
-  'action, error, message',
-  (
-    ([0, float('nan')], ValueError, 'nan.*must lie in'),
-    ([[0], [0, 1]], TypeError, r'shape \(2,\)'),
-    (['a', 'b'], TypeError, 'float32'),
-    (None, TypeError, 'None'),
-  ),
-)
-def test_errors_about_vectors_name_behavior_and_step(action, error, message):
-  actor, _ = make_actor(
-    np.zeros((3, 2), np.float32),
-    [Recorder([[0, 0], action])],
-    scripted.vector_spec(),
-    extra_action=False,
-  )
-  with pytest.raises(error, match=message) as caught:
-    play(actor, 3)
-  assert "behavior 'policy'" in str(caught.value)
-  assert 'actor step 1' in str(caught.value)
-
-
 def test_behaviors_do_not_see_the_additions_of_the_oar_wrapper():
   policy = Recorder([1])
   actor, _ = make_actor(int32s(0), [policy])

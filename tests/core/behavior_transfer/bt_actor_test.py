@@ -103,7 +103,6 @@ def _run(epsilon=0.5, seed=0, num_behaviors=1, **settings):
 
 _VARIANTS = [
   {},
-  {'extra_action': False},
   {'num_behaviors': 3},
   {'num_behaviors': 3, 'extra_action': False},
   {'num_behaviors': 2, 'flights': False, 'behavior_roles': 'choose,choose'},
