@@ -22,9 +22,9 @@ def shape_of(*shape, dtype=np.float32):
   return jax.ShapeDtypeStruct(shape, dtype)
 
 
-def header(shape, descr='<f4', order=False):
+def header(shape, descr='<f4'):
   """Returns the header of an array's file."""
-  text = repr({'descr': descr, 'fortran_order': order, 'shape': shape})
+  text = repr({'descr': descr, 'fortran_order': False, 'shape': shape})
   text += ' ' * (-len(text) % 16) + '\n'
   return MAGIC + b'\x01\x00' + len(text).to_bytes(2, 'little') + text.encode()
 

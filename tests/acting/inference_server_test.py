@@ -84,7 +84,6 @@ def compile_for_most_groups(steps, *args):
     ('ngu', False, False),
     ('ngu:reward_observation=next', True, True),
     ('bt:flight_law=triggered', False, False),
-    ('bt:flight_law=until_agent', False, False),
     ('bt:flight_law=jump_start,flight_priorities=learned', True, False),
   ],
 )

@@ -112,13 +112,11 @@ def policy_input(num, observation):
 class Log:
   """An independent log of a run, by (index, episode, step)."""
 
-  def __init__(self, agent, variables, index, *, reward_scale=1.0):
+  def __init__(self, agent, variables, index):
     """Initializes an empty log of one environment."""
     self.steps = {}
     self._agent, self._variables = agent, variables
-    self._environment = fakes.MarkedEnvironment(
-      index, reward_scale=reward_scale
-    )
+    self._environment = fakes.MarkedEnvironment(index)
 
   def follow(self, actions, held):
     """Recomputes all steps of the actor from the executed actions alone.

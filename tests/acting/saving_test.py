@@ -7,7 +7,6 @@ import jax
 import pytest
 
 from bt_acme.acting import flight_priorities, vector_actor
-from bt_acme.core.behavior_transfer import flight_laws
 from bt_acme.environments import vector
 from tests.acting import runs
 from tests.agents import fakes
@@ -18,7 +17,8 @@ KINDS = (
   'r2d2',
   'ngu:reward_observation=next',
   'bt:flight_priorities=learned',
-  *(f'bt:flight_law={law}' for law in flight_laws.BY_NAME if law != 'zeta'),
+  'bt:flight_law=jump_start',
+  'bt:flight_law=triggered',
 )
 
 

@@ -66,26 +66,21 @@ def q_values(
   num_actions,
   strides,
   divisor,
-  state=None,
-  hold=None,
 ):
-  """Returns Q-values [T, A'] of one sequence, by default from zero states.
+  """Returns Q-values [T, A'] of one sequence, from zero states.
 
-  Where hold [T] is set, the step does not update the state. The inputs include
-  tanh of the previous reward and a one-hot vector of the previous action, which
-  is zero before the first action.
+  The inputs include tanh of the previous reward and a one-hot vector of the
+  previous action, which is zero before the first action.
   """
   params = {
     module: {name: np.float64(value) for name, value in values.items()}
     for module, values in params.items()
   }
   lstm = params['lstm/linear']
-  if state is None:
-    state = 2 * (np.zeros(lstm['b'].shape[0] // 4),)
-  before = tuple(np.float64(x) for x in state)
+  hidden = cell = np.zeros(lstm['b'].shape[0] // 4)
   result = []
-  for t, (observation, action, reward) in enumerate(
-    zip(observations, prev_actions, prev_rewards, strict=True)
+  for observation, action, reward in zip(
+    observations, prev_actions, prev_rewards, strict=True
   ):
     x = observation / divisor
     for i, stride in enumerate(strides):
@@ -95,10 +90,7 @@ def q_values(
     x = _relu(x.reshape(-1) @ fully_connected['w'] + fully_connected['b'])
     one_hot = [float(a == action) for a in range(num_actions)]
     x = np.concatenate([x, one_hot, [np.tanh(reward)]])
-    after = lstm_step(lstm['w'], lstm['b'], x, *before)
-    hidden = after[0]
-    if hold is None or not hold[t]:
-      before = after
+    hidden, cell = lstm_step(lstm['w'], lstm['b'], x, hidden, cell)
     value = _mlp(params, 'value', hidden)
     advantage = _mlp(params, 'advantage', hidden)
     result.append(value + advantage - advantage.mean())
