@@ -1,5 +1,7 @@
 """Tests assembling agents from their configuration."""
 
+import pickle
+
 import pytest
 
 from bt_acme import assembly, behaviors
@@ -31,3 +33,24 @@ def test_a_jitted_behavior_is_checked():
       fakes.SPEC,
       (fakes.Proposing(2.7),),
     )
+
+
+def test_reward_specs(tmp_path):
+  assert fakes.make_agent('r2d2').reward_specs == ()
+  pre_trained = fakes.make_agent('ngu')
+  (own,) = pre_trained.reward_specs
+  assert own.config == pre_trained.config.intrinsic
+  assert not any(own.statistics)
+  transferring = fakes.make_agent('bt', tmp_path / 'behavior')
+  *others, exported = transferring.reward_specs
+  assert others == [None] * (len(transferring.behaviors) - 1)
+  assert exported.config == transferring.behaviors[-1].agent.config.intrinsic
+  assert exported.statistics == transferring.behaviors[-1].statistics
+
+
+def test_networks_are_not_pickled():
+  agent = fakes.make_agent('ngu')
+  assert agent.intrinsic is agent.intrinsic
+  copy = pickle.loads(pickle.dumps(agent))
+  assert copy == agent
+  assert 'intrinsic' not in vars(copy) and 'network' not in vars(copy)

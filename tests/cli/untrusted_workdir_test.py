@@ -2,34 +2,20 @@
 
 import json
 import pathlib
+import shutil
 
-import jax
 import pytest
 
-from bt_acme import assembly, learner_assembly
 from bt_acme.cli import evaluation
-from bt_acme.config import run as run_config
-from bt_acme.core import learner_core
-from bt_acme.runtime import checkpoints, workdir
 from tests import untrusted_test as hostile
-from tests.agents import fakes
 
-ENV = 'MiniGrid-Empty-5x5-v0'
-VALUES = {'learner': {'statistics': {}}, 'counts': {'actor_steps': 7}}
+_RUN = pathlib.Path(__file__).parents[1] / 'data' / 'run_of_0_1_0'
 
 
 @pytest.fixture(name='folder')
-def make_folder(tmp_path):
-  """Makes the workdir of a distributed run, with a checkpoint."""
-  run = run_config.RunConfig(env=ENV, workdir=str(tmp_path / 'run'))
-  config = fakes.make_config()
-  workdir.claim(run, config)
-  agent = assembly.Agent(config, assembly.spec_by_name(ENV))
-  state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
-  checkpoints.save(
-    run.checkpoint_folder, learner_core.without_key(state), VALUES
-  )
-  return pathlib.Path(run.workdir)
+def copy_run(tmp_path):
+  """Returns the workdir of a run, with a checkpoint."""
+  return shutil.copytree(_RUN, tmp_path / 'run')
 
 
 def load(folder):
@@ -37,7 +23,7 @@ def load(folder):
 
 
 def test_a_valid_workdir_is_loaded(folder):
-  assert load(folder).actor_steps == 7
+  assert load(folder).actor_steps == 600
 
 
 def edit(folder, change):
