@@ -125,12 +125,10 @@ def test_functions_of_a_policy_lower_as_it_calls_them(kind, tmp_path):
 def test_core_of_external_agents_lowers(tmp_path):
   specs = pytest.importorskip('acme.specs')
   from bt_acme.agents.external import outer_core
+  from tests.agents.external import scripted
 
-  spec = specs.EnvironmentSpec(
-    observations=specs.Array(accelerated.ATARI.observation_shape, np.uint8),
-    actions=specs.DiscreteArray(accelerated.ATARI.num_actions),
-    rewards=specs.Array((), np.float32),
-    discounts=specs.BoundedArray((), np.float32, 0, 1),
+  spec = scripted.discrete_spec(accelerated.ATARI.num_actions)._replace(
+    observations=specs.Array(accelerated.ATARI.observation_shape, np.uint8)
   )
   agent = make_agent('bt', tmp_path)
   transfer = outer_core.Transfer(

@@ -183,12 +183,6 @@ def _check_flags(name, words):
   names.build(module.Settings, values)
 
 
-@pytest.mark.parametrize('builder', ('R2D2Builder', 'DQNBuilder', 'TD3Builder'))
-def test_there_is_an_example_of_each_builder(builder):
-  page = ROOT / 'docs' / 'howto' / 'agent.md'
-  assert any(f'.{builder}(' in block.code for block in blocks(page))
-
-
 def _mapped():
   """Paths of the tree in BUILD.md, indented by two for each directory."""
   text = (ROOT / 'BUILD.md').read_text()

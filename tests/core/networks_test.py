@@ -54,18 +54,18 @@ def _zero_state(network, batch_size):
 # VALID convolutions give 20x20x32, 9x9x64 and 7x7x64 features in the paper. The
 # smallest images give one pixel.
 @pytest.mark.parametrize(
-  'torso, shape, weights, features',
+  'torso, shape, extra, weights, features',
   [
-    ('auto', (84, 84, 4), 77_984, 3136),
-    ('auto', (36, 40, 1), 71_840, 64),
-    ('nature', (36, 36, 1), 71_840, 64),
-    ('workshop', (20, 20, 1), 9_264, 32),
-    ('small', (3, 3, 1), 2_160, 32),
-    ('auto', (35, 84, 1), 2_160, 17 * 41 * 32),
+    ('auto', (84, 84, 4), 0, 77_984, 3136),
+    ('auto', (84, 84, 4), 1, 77_984, 3136),
+    ('auto', (36, 40, 1), 0, 71_840, 64),
+    ('nature', (36, 36, 1), 1, 71_840, 64),
+    ('workshop', (20, 20, 1), 0, 9_264, 32),
+    ('small', (3, 3, 1), 1, 2_160, 32),
+    ('auto', (35, 84, 1), 0, 2_160, 17 * 41 * 32),
   ],
 )
-@pytest.mark.parametrize('extra, head', [(0, 535_059), (1, 535_572)])
-def test_sizes(torso, shape, weights, features, extra, head):
+def test_sizes(torso, shape, extra, weights, features):
   network = networks.make_q_network(
     config_lib.NetworkConfig(torso=torso), shape, 18, extra
   )
@@ -73,7 +73,7 @@ def test_sizes(torso, shape, weights, features, extra, head):
   assert _count(params, 'torso/conv') == weights
   assert params['torso/linear']['w'].shape == (features, 512)
   assert params['lstm/linear']['w'].shape == (512 + 18 + 1 + 512, 4 * 512)
-  assert _count(params, 'head') == head
+  assert _count(params, 'head') == 535_059 + extra * (512 + 1)
   assert network.num_choices == 18 + extra
 
 

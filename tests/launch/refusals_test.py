@@ -54,17 +54,11 @@ def test_bad_input(refuse, command, message):
   assert message in refuse(*command.split())
 
 
-@pytest.mark.parametrize(
-  'argument, message',
-  [
-    ('--seed=-1', 'seed=-1 must lie in'),
-    ('--epsilon=1.5', 'epsilon=1.5 must not exceed 1'),
-  ],
-)
-def test_bad_input_of_an_evaluation(server, argument, message):
-  code, output, errors = server.run('evaluate', '--behavior=x', argument)
+def test_bad_input_of_an_evaluation(server):
+  code, output, errors = server.run('evaluate', '--behavior=x', '--epsilon=1.5')
   assert code == 2 and not output
-  assert errors.startswith(f'error: {message}') and errors.count('\n') == 1
+  assert errors.startswith('error: epsilon=1.5 must not exceed 1')
+  assert errors.count('\n') == 1
 
 
 def test_taken_port(refuse):
@@ -76,14 +70,16 @@ def test_taken_port(refuse):
   assert f'replay_port={port} cannot be used' in errors
 
 
-@pytest.mark.parametrize(
-  'script, own', [('run_ngu', 'intrinsic_reward'), ('run_bt', 'behavior')]
-)
-def test_help(server, script, own):
-  code, output, errors = server.run(script, '--help')
+def test_help(server):
+  code, output, errors = server.run('run_bt', '--help')
   assert code == 0 and not errors
   assert output.splitlines()[0].endswith('.')
-  for name in ('lp_launch_type=local_mp', 'preset=paper', 'num_actors', own):
+  for name in (
+    'lp_launch_type=local_mp',
+    'preset=paper',
+    'num_actors',
+    'behavior',
+  ):
     assert f'  --{name}' in output
   assert 'launch/' in output and '--workdir=' in output
 
