@@ -50,6 +50,11 @@ def test_a_generator_of_behaviors_is_accepted():
   assert builder.agent_spec.actions.num_values == scripted.NUM_ACTIONS + 2
 
 
+def test_without_extra_actions_the_builder_may_exist():
+  builder = peers.build(peers.dqn_builder(None), extra_action=False)
+  assert builder.agent_spec.actions.num_values == scripted.NUM_ACTIONS
+
+
 def test_settings_of_a_whole_agent_are_rejected():
   with pytest.raises(ValueError, match='config is a BTConfig instead of a Tra'):
     agents.BTBuilder(

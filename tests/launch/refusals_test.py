@@ -74,12 +74,8 @@ def test_help(server):
   code, output, errors = server.run('run_bt', '--help')
   assert code == 0 and not errors
   assert output.splitlines()[0].endswith('.')
-  for name in (
-    'lp_launch_type=local_mp',
-    'preset=paper',
-    'num_actors',
-    'behavior',
-  ):
+  names = 'lp_launch_type=local_mp preset=paper num_actors behavior'
+  for name in names.split():
     assert f'  --{name}' in output
   assert 'launch/' in output and '--workdir=' in output
 
