@@ -16,10 +16,6 @@ from tests.reference import intrinsic as reference
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
 
-def rnd_params(variables):
-  return {k: v for k, v in variables.intrinsic.items() if k.startswith('rnd')}
-
-
 def rewarded_observations(config, episodes, recorder):
   """Returns the observations of each episode that are rewarded."""
   shown = [[x.observation for x in episode] for episode in episodes]
@@ -45,13 +41,12 @@ def assert_rewards_match_reference(agent, variables, recorder):
   episodes = episodes[: len(recorder.ends)]
   assert len(episodes) > 3
   shown = rewarded_observations(config, episodes, recorder)
-  rnd = rnd_params(variables)
   embed, error = (
     jax.jit(jax.vmap(f, in_axes=(None, 0)))
     for f in (agent.intrinsic.embed, agent.intrinsic.error)
   )
   together = np.concatenate(shown)
-  errors = np.asarray(error(rnd, together))
+  errors = np.asarray(error(variables.intrinsic, together))
   novelties, _, _ = reference.rewards(
     config,
     np.asarray(embed(variables.intrinsic['embedding'], together)),

@@ -132,12 +132,11 @@ class Log:
     )
 
     def novelty(embedding, params, observation, is_first):
-      rnd = {k: v for k, v in params.intrinsic.items() if k.startswith('rnd')}
       features = embed(embedding.intrinsic.get('embedding', {}), observation)
       return reward_of.take(
         features_lib.Features(
           np.asarray(features)[None],
-          np.asarray(error(rnd, observation))[None],
+          np.asarray(error(params.intrinsic, observation))[None],
         ),
         np.array([is_first]),
         np.array([False]),

@@ -55,10 +55,6 @@ def _transformed(function):
   return hk.without_apply_rng(hk.transform(function))
 
 
-def _apply(*arguments):
-  return jax.jit(_transformed(_ours).apply)(*arguments)
-
-
 def _params():
   rng = np.random.default_rng(7)
   size = _INPUT + _HIDDEN
@@ -126,7 +122,8 @@ def test_values_equal_float64(length, scale, held):
   example = _example(length, scale=scale)
   params = _params()
   hold = np.random.default_rng(0).random((length, 3)) < held
-  actual = _apply(params, *example, *([hold] if held else []))
+  apply = jax.jit(_transformed(_ours).apply)
+  actual = apply(params, *example, *([hold] if held else []))
   with np.errstate(over='ignore'):
     expected = reference.lstm_unroll(
       params['lstm/linear']['w'], params['lstm/linear']['b'], *example, hold
