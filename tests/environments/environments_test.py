@@ -40,7 +40,7 @@ def test_environments_match_their_specs(name, shape, num_actions):
 @pytest.mark.parametrize(
   'name, options, channels',
   [
-    ('pong', {'num_stacked': 0}, 4),
+    ('pong', {}, 4),
     ('pong', {'num_stacked': 1}, 1),
     ('pong', {'stack': 3}, 3),
     ('hero:miners_easy', {'num_stacked': 2}, 2),
@@ -52,7 +52,7 @@ def test_stacks(name, options, channels):
   environment = environments.make(name, seed=0, **options)
   assert environment.observation_spec().shape[-1] == channels
   assert environment.reset().observation.shape[-1] == channels
-  if 'num_stacked' in options:
+  if 'stack' not in options:
     several = environments.make_vector(name, 2, seed=0, **options)
     assert several.reset().observation.shape[-1] == channels
 
