@@ -27,8 +27,8 @@ from typing import Sequence
 from bt_acme import files
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import gather as gather_lib
-from experiments.harness import runs, workers
 from experiments.harness import slots as slots_lib
+from experiments.harness import workers
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import (
   claims,
@@ -77,8 +77,8 @@ def _execute(options: argparse.Namespace) -> int:
       f'folder={str(folder.path)!r} contains no runs. Start with an artifact '
       'or with `work`, or pass the --folder and --scale that you started with.'
     )
-  if command == 'render' and options.artifacts:
-    _render(options, options.artifacts)
+  if command == 'render' and options.request.artifacts:
+    _render(options, options.request.artifacts)
   elif command == 'render':
     _report(options)
   elif command == 'gather':
@@ -92,25 +92,19 @@ def _execute(options: argparse.Namespace) -> int:
   return 0
 
 
-def _specs(options: argparse.Namespace) -> list[runs.RunSpec]:
-  return declarations.declared(
-    options.artifacts, options.folder.scale, options.choice
-  )
-
-
 def _plan(options: argparse.Namespace) -> str:
   folder = options.folder
-  specs = _specs(options)
+  specs = declarations.declared(options.request, folder.scale)
   return planning.plan(folder.path, specs, folder.scale, options.slots)
 
 
 def _make(options: argparse.Namespace) -> int:
   """Executes runs and, unless the command is `work`, makes the report."""
-  folder, specs = options.folder, _specs(options)
-  part, parts = options.shard
+  folder, (part, parts) = options.folder, options.shard
+  specs = declarations.declared(options.request, folder.scale)
   slots_lib.check(options.slots)
   folder.claim()
-  folder.ask(options.artifacts, options.choice)
+  folder.ask(options.request)
   if not options.command:
     print(_plan(options), flush=True)
   ended = workers.Worker(
@@ -154,7 +148,7 @@ def _results(folder: folders.Folder) -> results.Results:
 
 
 def _publish(folder: folders.Folder) -> pathlib.Path:
-  if folder.scale != scales.get(folder.scale.name) or folder.settings:
+  if folder.scale != scales.get(folder.scale.name):
     raise ValueError(
       'publish: only unmodified scales can be published. Remove --pretraining '
       'and --set.'

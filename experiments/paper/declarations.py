@@ -5,7 +5,7 @@ once.
 """
 
 import itertools
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple
 
 from experiments import command_line
 from experiments.harness import runs
@@ -13,47 +13,37 @@ from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import scales
 
 
-class Selection(NamedTuple):
-  """A selection of a scale's runs, and settings that override the scale's.
+class Request(NamedTuple):
+  """Artifacts, and a selection of their runs.
 
   Attributes:
+    artifacts: ids of artifacts, such as `table3` and `fig1`.
     seeds: the seeds; empty for the seeds of the scale.
     games: the environments; empty for all.
     arms: the ids of the arms; empty for all.
-    settings: flags for all runs whose script has them.
   """
 
+  artifacts: tuple[str, ...]
   seeds: tuple[int, ...] = ()
   games: tuple[str, ...] = ()
   arms: tuple[str, ...] = ()
-  settings: Mapping[str, Any] = {}
 
 
-EVERYTHING = Selection()
-
-
-def declared(
-  artifacts: Sequence[str], scale: scales.Scale, choice: Selection = EVERYTHING
-) -> list[runs.RunSpec]:
-  """Returns the runs of artifacts and their dependencies in execution order.
-
-  Args:
-    artifacts: ids of artifacts, such as `table3` and `fig1`.
-    scale: the scale.
-    choice: the selection of runs.
+def declared(request: Request, scale: scales.Scale) -> list[runs.RunSpec]:
+  """Returns the runs of a request and their dependencies in execution order.
 
   Raises:
-    ValueError: if an artifact, game, arm or setting is unknown.
+    ValueError: if a game, arm or setting is unknown.
   """
-  for arm in choice.arms:
+  for arm in request.arms:
     command_line.known('arms', arm, artifacts_lib.ARMS)
-  for game in choice.games:
+  for game in request.games:
     command_line.known('games', game, scale.envs)
-  maker = _Maker(scale, choice)
+  maker = _Maker(scale)
   cases = dict.fromkeys(
     case
-    for artifact in artifacts
-    for case in _cases(artifacts_lib.ARTIFACTS[artifact], scale, choice)
+    for artifact in request.artifacts
+    for case in _cases(artifacts_lib.ARTIFACTS[artifact], scale, request)
   )
   return runs.ordered(spec for case in cases for spec in maker.make(*case))
 
@@ -63,7 +53,7 @@ _Case = tuple[str, str, str, int]
 
 
 def _cases(
-  artifact: artifacts_lib.Artifact, scale: scales.Scale, choice: Selection
+  artifact: artifacts_lib.Artifact, scale: scales.Scale, request: Request
 ) -> Iterator[tuple[_Case, int]]:
   """Yields the runs that an artifact shows, each with a number of actor steps.
 
@@ -73,21 +63,20 @@ def _cases(
   snapshots = (*scale.snapshots[:-1], 0) if artifact.by_budget else (0,)
   for suite in artifact.suites:
     for seed, env, arm, steps in itertools.product(
-      choice.seeds or scale.seeds,
+      request.seeds or scale.seeds,
       scale.suites.get(suite, ()),
       artifact.arms_of(suite),
       snapshots,
     ):
-      if env in (choice.games or [env]) and arm in (choice.arms or [arm]):
+      if env in (request.games or [env]) and arm in (request.arms or [arm]):
         yield (artifacts_lib.stage_of(arm), arm, env, seed), steps
 
 
 class _Maker:
   """Declares the runs of one scale."""
 
-  def __init__(self, scale: scales.Scale, choice: Selection):
+  def __init__(self, scale: scales.Scale):
     self._scale = scale
-    self._choice = choice
     self._policies: dict[_Case, runs.RunSpec] = {}
 
   def make(self, case: _Case, steps: int) -> Iterator[runs.RunSpec]:
@@ -137,7 +126,7 @@ class _Maker:
       needs: the dependencies of the run.
     """
     arm = artifacts_lib.ARMS[case[1]]
-    given = {**self._scale.settings, **settings, **self._choice.settings}
+    given = {**self._scale.settings, **settings, **self._scale.overrides}
     known = {
       name: value
       for name, value in given.items()

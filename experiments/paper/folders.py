@@ -29,13 +29,11 @@ class Folder:
 
   Attributes:
     path: the path of the directory.
-    scale: the scale of all runs, including the chosen kind of pre-training.
-    settings: flags that override those of the scale.
+    scale: the scale of all runs, including the user's choices.
   """
 
   path: pathlib.Path
   scale: scales.Scale
-  settings: tuple[tuple[str, Any], ...] = ()
 
   @property
   def exists(self) -> bool:
@@ -64,41 +62,38 @@ class Folder:
     _write_once(self.path / _MARK, self._mark())
     self._check_same()
 
-  def ask(
-    self, artifacts: tuple[str, ...], choice: declarations.Selection
-  ) -> None:
+  def ask(self, request: declarations.Request) -> None:
     """Stores a request."""
-    request = {
-      'artifacts': list(artifacts),
-      **{name: list(getattr(choice, name)) for name in _PARTS},
-    }
-    text = json.dumps(request, sort_keys=True)
+    content = request._asdict()
+    text = json.dumps(content, sort_keys=True)
     name = f'{hashlib.sha256(text.encode()).hexdigest()[:8]}.json'
-    _write_once(self.path / _REQUESTS / name, request)
+    _write_once(self.path / _REQUESTS / name, content)
 
-  def requests(self) -> list[tuple[tuple[str, ...], declarations.Selection]]:
-    """Returns the artifacts and choices of all requests."""
-    found = []
-    for path in sorted((self.path / _REQUESTS).glob('*.json')):
-      request = _read(path, 'Delete the file and request its artifacts again')
-      parts = {name: tuple(request[name]) for name in _PARTS}
-      choice = declarations.Selection(settings=dict(self.settings), **parts)
-      found.append((tuple(request['artifacts']), choice))
-    return found
+  def requests(self) -> list[declarations.Request]:
+    """Returns all requests."""
+    advice = 'Delete the file and request its artifacts again'
+    paths = sorted((self.path / _REQUESTS).glob('*.json'))
+    contents = (_read(path, advice) for path in paths)
+    return [
+      declarations.Request(**{k: tuple(v) for k, v in content.items()})
+      for content in contents
+    ]
 
   def commands(self) -> list[str]:
     """Returns the commands that reproduce all requests."""
     scale, lines = self.scale, []
-    is_default = scale == scales.get(scale.name)
-    for artifacts, choice in self.requests():
+    is_default = scale.pretraining == scales.get(scale.name).pretraining
+    for request in self.requests():
       values = {
-        'scale': scale.name,
-        'pretraining': '' if is_default else scale.pretraining,
-        **{n: ','.join(map(str, getattr(choice, n))) for n in _PARTS},
+        'scale': [scale.name],
+        'pretraining': [] if is_default else [scale.pretraining],
+        **request._asdict(),
       }
-      flags = [f'--{name}={value}' for name, value in values.items() if value]
-      flags += [f'--set={name}={value}' for name, value in self.settings]
-      words = ('python -m experiments.paper', *artifacts, *flags)
+      words = ['python -m experiments.paper', *values.pop('artifacts')]
+      for name, value in values.items():
+        if value:
+          words.append(f'--{name}={",".join(map(str, value))}')
+      words += [f'--set={n}={value}' for n, value in scale.overrides.items()]
       lines.append(' '.join(words))
     return lines
 
@@ -106,13 +101,13 @@ class Folder:
     """Returns all requested runs."""
     return runs.ordered(
       spec
-      for artifacts, choice in self.requests()
-      for spec in declarations.declared(artifacts, self.scale, choice)
+      for request in self.requests()
+      for spec in declarations.declared(request, self.scale)
     )
 
   def artifacts(self) -> tuple[str, ...]:
     """Returns all requested artifacts in the paper's order."""
-    asked = {name for artifacts, _ in self.requests() for name in artifacts}
+    asked = {name for each in self.requests() for name in each.artifacts}
     return tuple(name for name in artifacts_lib.ARTIFACTS if name in asked)
 
   def _mark(self) -> dict[str, Any]:
@@ -123,7 +118,7 @@ class Folder:
       'pretraining_steps': self.scale.pretraining_steps,
       'transfer_steps': self.scale.transfer_steps,
       'pretraining': self.scale.pretraining,
-      'settings': [list(setting) for setting in self.settings],
+      'settings': list(map(list, self.scale.overrides.items())),
     }
 
   def _check_same(self) -> None:
@@ -142,9 +137,6 @@ class Folder:
         f'{differences}. Choose another --folder, or the same --scale, '
         '--pretraining and --set.'
       )
-
-
-_PARTS = ('seeds', 'games', 'arms')
 
 
 def _write_once(path: pathlib.Path, content: dict[str, Any]) -> None:

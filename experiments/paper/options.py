@@ -33,25 +33,25 @@ def read(words: Sequence[str], description: str) -> argparse.Namespace:
 
   Returns:
     The flags by name. `command` is empty to make artifacts from scratch,
-    `folder` is a `folders.Folder`, `choice` is the selection of runs, and
+    `folder` is a `folders.Folder`, `request` a `declarations.Request`, and
     `slots` are the slots of this machine.
 
   Raises:
     ValueError: if the command line is invalid.
   """
   given = _parser(description).parse_args(words)
-  given.command, given.artifacts = _read_names(given.names)
+  given.command, artifacts = _read_names(given.names)
   command = given.command
   settings = {name: runs.parsed(name, value) for name, value in given.set}
   scale = scales.get(given.scale)
   kind = given.pretraining or scale.pretraining
   command_line.known('pretraining', kind, scales.PRETRAINING)
-  scale = scale._replace(pretraining=kind)
+  scale = scale._replace(pretraining=kind, overrides=settings)
   path = pathlib.Path(given.folder or f'runs/paper/{scale.name}')
-  given.folder = folders.Folder(path, scale, tuple(settings.items()))
+  given.folder = folders.Folder(path, scale)
   seeds = command_line.seeds(given.seeds) if given.seeds else ()
-  given.choice = declarations.Selection(
-    seeds, given.games, given.arms, settings
+  given.request = declarations.Request(
+    artifacts, seeds, given.games, given.arms
   )
   if command not in _TAKE_PARTS and any((given.seeds, given.games, given.arms)):
     raise ValueError(

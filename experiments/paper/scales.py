@@ -55,6 +55,8 @@ class Scale(NamedTuple):
       evaluations have finished.
     slots: the default slots, in the syntax of `harness.slots`.
     megabytes: estimated disk space of a run.
+    overrides: the user's flags for all runs whose script has them, which
+      override those of the scale.
   """
 
   name: str
@@ -72,6 +74,7 @@ class Scale(NamedTuple):
   evaluation_seconds: float
   slots: str
   megabytes: float
+  overrides: Mapping[str, Any] = {}
 
   @property
   def envs(self) -> tuple[str, ...]:

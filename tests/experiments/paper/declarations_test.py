@@ -12,7 +12,7 @@ from bt_acme.config import presets
 from experiments.harness import runs
 from experiments.paper import artifacts, declarations, scales
 
-_ALL = tuple(artifacts.ARTIFACTS)
+_ALL = declarations.Request(tuple(artifacts.ARTIFACTS))
 _SCALES = tuple(scales.SCALES.values())
 
 
@@ -97,7 +97,8 @@ def test_the_papers_runs():
   assert counts[runs.TRANSFER] == 3 * (8 * 57 + 2 * 12 + 4 * 7 + 5 * 2)
   assert counts[runs.FINAL_EVALUATION] == counts[runs.TRANSFER]
   for artifact, count in (('table3', 684), ('table9', 144), ('fig7', 0)):
-    stages = [s.stage for s in declarations.declared([artifact], scales.PAPER)]
+    request = declarations.Request((artifact,))
+    stages = [s.stage for s in declarations.declared(request, scales.PAPER)]
     assert stages.count(runs.TRANSFER) == count
 
 
@@ -119,13 +120,13 @@ def test_environments_of_pretraining(env, frames, pretraining):
 
 
 def test_a_choice_selects_a_part_of_the_runs():
-  choice = declarations.Selection(
-    seeds=(7,),
-    games=('MiniGrid-Empty-8x8-v0',),
-    arms=('bt_rnd',),
-    settings={'learning_rate': 0.5, 'intrinsic_reward': 'ngu'},
+  request = declarations.Request(
+    ('table3',), (7,), ('MiniGrid-Empty-8x8-v0',), ('bt_rnd',)
   )
-  rnd, bt, final = declarations.declared(['table3'], scales.LAPTOP, choice)
+  overrides = {'learning_rate': 0.5, 'intrinsic_reward': 'ngu'}
+  rnd, bt, final = declarations.declared(
+    request, scales.LAPTOP._replace(overrides=overrides)
+  )
   assert (rnd.arm, bt.arm, final.stage) == (
     *('rnd', 'bt_rnd', runs.FINAL_EVALUATION),
   )

@@ -72,7 +72,8 @@ def test_a_closed_pipe_is_not_an_error():
 def test_a_plan_starts_nothing(run, scale):
   code, out, _ = run('plan', 'table3', f'--scale={scale}')
   rows = {line.split('  ')[0]: line.split() for line in out.splitlines()}
-  specs = declarations.declared(['table3'], scales.get(scale))
+  request = declarations.Request(('table3',))
+  specs = declarations.declared(request, scales.get(scale))
   assert code == 0 and not run.folder.exists()
   assert int(rows['all'][1]) == int(rows['all'][2]) == len(specs)
   steps = sum(spec.budget_steps for spec in specs)

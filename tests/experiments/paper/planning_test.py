@@ -7,10 +7,10 @@ import pytest
 from experiments.harness import processes, records, runs
 from experiments.paper import declarations, planning, scales
 
-_CHOICE = declarations.Selection(
-  seeds=(0, 1), games=('MiniGrid-Empty-8x8-v0',), arms=('bt_ngu',)
+_REQUEST = declarations.Request(
+  ('table3',), (0, 1), ('MiniGrid-Empty-8x8-v0',), ('bt_ngu',)
 )
-_SPECS = declarations.declared(['table3'], scales.LAPTOP, _CHOICE)
+_SPECS = declarations.declared(_REQUEST, scales.LAPTOP)
 _CPU, _GPU = processes.Slot('core', {}), processes.Slot('GPU', {}, is_gpu=True)
 
 
