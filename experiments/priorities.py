@@ -15,7 +15,8 @@ share of first visits.
 """
 
 import argparse
-from typing import Callable, NamedTuple
+import itertools
+from typing import Callable
 
 import numpy as np
 
@@ -39,14 +40,6 @@ _NOISE = 0.3  # Std of the actor's log priority around the learner's.
 _SHAPES = fields.ReplayShapes((1, 1, 1), 1, 1)  # Not used.
 
 
-class Result(NamedTuple):
-  """Means over the second half of a simulation."""
-
-  priority_over_uniform: float
-  first_visit_share: float
-  estimate: float
-
-
 def simulate(
   kind: str,
   *,
@@ -54,7 +47,7 @@ def simulate(
   num_inserts: int,
   max_replay_size: int,
   seed: int,
-) -> Result:
+) -> np.ndarray:
   """Fills and samples a replay.
 
   Args:
@@ -63,6 +56,10 @@ def simulate(
     num_inserts: length of the simulation in inserts.
     max_replay_size: as in `ReplayConfig`.
     seed: random seed.
+
+  Returns:
+    The priority of samples over the mean priority, the share of first visits,
+    and the logged estimate of the former, averaged over the second half.
   """
   rng = np.random.default_rng(seed)
   config = config_lib.ReplayConfig(
@@ -81,7 +78,7 @@ def simulate(
   # The index of an insert is its key. `center` is the median of the priorities
   # that the learner computes, and `true` is the latest of them.
   center, true = np.zeros(num_inserts), np.zeros(num_inserts)
-  rows: list[Result] = []
+  rows: list[list[float]] = []
   for number in range(num_inserts):
     scale = 1 + _FALL * np.exp(-20 * number / num_inserts)
     center[number] = _MEDIAN * scale * rng.lognormal(0, _SPREAD)
@@ -96,35 +93,31 @@ def simulate(
       logged = metrics.compute(keys, probabilities, true[keys])
       if 2 * number >= num_inserts:
         held = true[max(0, number + 1 - max_replay_size) : number + 1]
-        rows.append(Result(before.mean() / held.mean(), *logged.values()))
-  return Result(*np.mean(rows, axis=0))
+        rows.append([before.mean() / held.mean(), *logged.values()])
+  return np.mean(rows, axis=0)
 
 
 def table(num_inserts: int, max_replay_size: int, seeds: int) -> str:
   """Formats the results of all kinds at all rates as a table."""
   rows = []
-  for rate in RATES:
-    for kind in KINDS:
-      results = [
-        simulate(
-          kind,
-          samples_per_insert=rate,
-          num_inserts=num_inserts,
-          max_replay_size=max_replay_size,
-          seed=seed,
-        )
-        for seed in range(seeds)
-      ]
-      ratio, first, estimate = np.mean(results, axis=0)
-      rows.append(
-        (f'{rate:g}', kind, f'{ratio:.2f}', f'{estimate:.2f}', f'{first:.0%}')
+  for rate, kind in itertools.product(RATES, KINDS):
+    results = [
+      simulate(
+        kind,
+        samples_per_insert=rate,
+        num_inserts=num_inserts,
+        max_replay_size=max_replay_size,
+        seed=seed,
       )
+      for seed in range(seeds)
+    ]
+    ratio, first, estimate = np.mean(results, axis=0)
+    rows.append(
+      (f'{rate:g}', kind, f'{ratio:.2f}', f'{estimate:.2f}', f'{first:.0%}')
+    )
   header = (
-    'samples per insert',
-    'initial_priority',
-    'priority over uniform',
-    'as logged',
-    'first visits',
+    *('samples per insert', 'initial_priority', 'priority over uniform'),
+    *('as logged', 'first visits'),
   )
   return tables.table(header, rows)
 

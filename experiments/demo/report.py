@@ -36,13 +36,12 @@ def table(plan: plan_lib.Plan, results: Results) -> str:
     'pi_p': plan.behavior_seeds,
     **dict.fromkeys(plan.learners, plan.seeds),
   }
-  rows = []
-  for task in plan.tasks:
-    row = [task]
-    for name, seeds in columns.items():
-      solved = _solved(plan, results, name, [task], seeds)
-      row.append(' '.join(f'{100 * each:.0f}' for each in solved))
-    rows.append(row)
+
+  def cell(task: str, name: str) -> str:
+    solved = _solved(plan, results, name, [task], columns[name])
+    return ' '.join(f'{100 * each:.0f}' for each in solved)
+
+  rows = [[task, *(cell(task, n) for n in columns)] for task in plan.tasks]
   return tables.table(['task', *columns], rows)
 
 
@@ -74,8 +73,18 @@ def _solved(
   seeds: Iterable[int],
 ) -> list[float]:
   """Returns the shares of solved episodes of an algorithm."""
-  runs = (plan.run(name, task, seed) for task in tasks for seed in seeds)
-  return [results[run]['row']['solved'] for run in runs]
+  return [
+    results[plan.run(name, task, seed)]['row']['solved']
+    for task in tasks
+    for seed in seeds
+  ]
+
+
+def _of_seeds(
+  plan: plan_lib.Plan, results: Results, name: str, task: str
+) -> list[small_runs.Result]:
+  """Returns the results of an algorithm on a task with all seeds."""
+  return [results[plan.run(name, task, seed)] for seed in plan.seeds]
 
 
 def draw_behavior(
@@ -112,8 +121,8 @@ def draw(
     _draw_visits(plan, results, str(path))
   paths['Who is in control'] = path = folder / 'control.gif'
   task = plan.tasks[0]
-  runs = [plan.run(plan.learners[-1], task, seed) for seed in plan.seeds]
-  films = [film for run in runs for film in results[run]['films']]
+  found = _of_seeds(plan, results, plan.learners[-1], task)
+  films = [film for result in found for film in result['films']]
   _draw_video(task, films, str(path))
   return paths
 
@@ -152,18 +161,14 @@ def _draw_video(task: str, episodes: Iterable[Episode], path: str) -> None:
 def _draw_curves(
   plan: plan_lib.Plan, results: Results, task: str, path: str
 ) -> None:
-  found = {
-    name: [_curve(results[plan.run(name, task, seed)]) for seed in plan.seeds]
-    for name in plan.learners
-  }
-  # A run of few steps may have finished no episode.
-  curves = {
-    name: [curve for curve in each if len(curve[0])]
-    for name, each in found.items()
-  }
+  curves: dict[str, list[plots.Curve]] = {}
+  for name in plan.learners:
+    for curve in map(_curve, _of_seeds(plan, results, name, task)):
+      if len(curve[0]):  # A run of few steps may have finished no episode.
+        curves.setdefault(name, []).append(curve)
   plots.learning_curves(
     path,
-    {name: seeds for name, seeds in curves.items() if seeds},
+    curves,
     title=f'{task}, {tables.counted(len(plan.seeds), "seed")}',
     ylabel=f'solved, % of {_WINDOW} training episodes',
   )
@@ -180,10 +185,8 @@ def _draw_priorities(
   plan: plan_lib.Plan, results: Results, task: str, path: str
 ) -> None:
   """Draws the learned priorities, averaged over the episodes of all seeds."""
-  runs = [
-    results[plan.run(plan_lib.LEARNED, task, seed)]['episodes']
-    for seed in plan.seeds
-  ]
+  found = _of_seeds(plan, results, plan_lib.LEARNED, task)
+  runs = [result['episodes'] for result in found]
   episodes = {
     name: np.concatenate([run[name] for run in runs]) for name in runs[0]
   }

@@ -3,11 +3,12 @@
 The logs of runs that are running, killed or resumed are also read.
 """
 
+import collections
 import contextlib
 import csv
 import itertools
 import pathlib
-from typing import Any, Callable, Iterable, Iterator, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from experiments.harness import dataset, records, runs
 _NUM_BINS = 200
 # Minimum number of episodes behind a final score.
 FINAL_EPISODES = 50
+_LACKS_FINAL = f'No final evaluation of {FINAL_EPISODES} episodes'
 
 Row = dict[str, float]
 _STEPS, _SESSION = 'actor_steps', 'session'
@@ -58,21 +60,28 @@ def gather(
   rows: list[dataset.RunRow] = []
   scores: list[dataset.Score] = []
   problems: list[dataset.Problem] = []
+  missing: list[dataset.Problem] = []
   failures: list[str] = []
   for spec in specs:
-    if records.status_of(folder, spec) == dataset.FAILED:
+    status = records.status_of(folder, spec)
+    if status == dataset.FAILED:
       failures.append(records.failure(folder, spec))
     if spec.stage == runs.FINAL_EVALUATION:
       continue
     measured, notes = _scores(folder, spec, finals.get(spec.id))
-    rows.append(_run(folder, spec, scale, frames_per_step(spec.env), measured))
+    columns = _columns(folder, spec, status, measured)
+    frames = frames_per_step(spec.env)
+    rows.append(dataset.RunRow(scale=scale, frames_per_step=frames, **columns))
     scores += measured
     problems += [dataset.Problem(note, spec.id) for note in notes]
-  problems += _missing(
-    rows, {s.run_id for s in scores if s.source == dataset.FINAL}
-  )
+    is_complete = status == dataset.DONE and (
+      spec.stage == runs.PRETRAINING
+      or any(score.source == dataset.FINAL for score in measured)
+    )
+    if not is_complete and status != dataset.FAILED:
+      missing.append(dataset.problem_of(rows[-1], _LACKS_FINAL))
   data = dataset.Dataset(tuple(rows), tuple(scores))
-  return data, (*failures, *dataset.sentences(problems))
+  return data, (*failures, *dataset.sentences([*problems, *missing]))
 
 
 def _scores(
@@ -81,7 +90,7 @@ def _scores(
   """Returns the scores of a run, and notes about its logs."""
   if spec.is_evaluation:
     played, notes = read_log(folder / spec.episodes_file)
-    return _final(spec, played, 0), notes
+    return _final(spec, played), notes
   rows: dict[str, list[Row]] = {}
   notes = []
   for label in ('actor', 'evaluator'):
@@ -91,7 +100,7 @@ def _scores(
   evaluated = evaluations(spec.id, rows['evaluator'])
   training = binned(spec.id, rows['actor'], spec.budget_steps, _NUM_BINS)
   played = read_log(folder / final.episodes_file)[0] if final else []
-  after = _final(spec, played, spec.budget_steps)
+  after = _final(spec, played)
   if not after and spec.is_done(folder):
     after = [
       last._replace(source=dataset.FINAL)
@@ -102,37 +111,34 @@ def _scores(
   return [*evaluated, *training, *after], notes
 
 
-def _final(
-  spec: runs.RunSpec, rows: Sequence[Row], actor_steps: int
-) -> list[dataset.Score]:
+def _final(spec: runs.RunSpec, rows: Sequence[Row]) -> list[dataset.Score]:
   if not rows:
     return []
-  return [score(spec.id, rows, dataset.FINAL, actor_steps)]
+  return [score(spec.id, rows, dataset.FINAL, spec.budget_steps)]
 
 
-def _run(
+def _columns(
   folder: pathlib.Path,
   spec: runs.RunSpec,
-  scale: str,
-  frames_per_step: int,
+  status: str,
   scores: Sequence[dataset.Score],
-) -> dataset.RunRow:
+) -> dict[str, Any]:
+  """Returns the columns of a run that do not depend on the scale."""
   values = {**vars(spec), **records.read(folder, spec)._asdict()}
   columns = {k: v for k, v in values.items() if k in dataset.RunRow._fields}
-  columns['status'] = status = records.status_of(folder, spec)
   if spec.needs:
     used = spec.needs[0]
     columns['pretraining_run'] = used.run.id
     columns['pretraining_steps'] = used.actor_steps or used.run.budget_steps
   steps = max((score.actor_steps for score in scores), default=0)
-  return dataset.RunRow(
-    run_id=spec.id,
-    scale=scale,
-    frames_per_step=frames_per_step,
-    actor_steps=spec.budget_steps if status == dataset.DONE else steps,
-    command=spec.command,
-    **{**columns, **_provenance(folder, spec)},
-  )
+  return {
+    **columns,
+    'run_id': spec.id,
+    'status': status,
+    'actor_steps': spec.budget_steps if status == dataset.DONE else steps,
+    'command': spec.command,
+    **_provenance(folder, spec),
+  }
 
 
 def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> dict[str, Any]:
@@ -151,19 +157,6 @@ def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> dict[str, Any]:
   }
   seconds = provenance.seconds_until_end(session)
   return found if seconds is None else {**found, 'seconds': seconds}
-
-
-def _missing(
-  rows: Iterable[dataset.RunRow], final: set[str]
-) -> Iterator[dataset.Problem]:
-  """Yields the runs that lack a final score, except failed runs."""
-  lacks_final = f'No final evaluation of {FINAL_EPISODES} episodes'
-  for run in rows:
-    is_complete = run.status == dataset.DONE and (
-      run.stage == runs.PRETRAINING or run.run_id in final
-    )
-    if not is_complete and run.status != dataset.FAILED:
-      yield dataset.problem_of(run, lacks_final)
 
 
 def read_log(path: pathlib.Path) -> tuple[list[Row], list[str]]:
@@ -188,20 +181,19 @@ def read_log(path: pathlib.Path) -> tuple[list[Row], list[str]]:
   lines = csv.reader(whole.splitlines())
   header = [metrics.RENAMED_COLUMNS.get(name, name) for name in next(lines, [])]
   rows: list[Row] = []
-  num_damaged = num_repeated = 0
+  omitted = collections.Counter[str]()
   for line in lines:
     row = _parsed(header, line)
     if row is None:
-      num_damaged += 1
+      omitted['damaged'] += 1
       continue
     while rows and _is_repeated(rows[-1], row):
       rows.pop()
-      num_repeated += 1
+      omitted['repeated'] += 1
     rows.append(row)
-  if num_damaged:
-    notes.append(f'{_rows(num_damaged, "damaged")} omitted')
-  if num_repeated:
-    notes.append(f'{_rows(num_repeated, "repeated")} omitted')
+  for kind, number in sorted(omitted.items()):
+    were = 'row was' if number == 1 else 'rows were'
+    notes.append(f'{number} {kind} {were} omitted')
   rows.sort(key=lambda row: row[_STEPS])
   return rows, notes
 
@@ -260,10 +252,6 @@ def score(
     float(np.std(returns)),
     **means,
   )
-
-
-def _rows(number: int, kind: str) -> str:
-  return f'1 {kind} row was' if number == 1 else f'{number} {kind} rows were'
 
 
 def _is_repeated(before: Row, row: Row) -> bool:

@@ -13,7 +13,7 @@ import pathlib
 import re
 import tempfile
 import time
-from typing import Any, ClassVar, Mapping, NamedTuple, Sequence, Union
+from typing import Any, ClassVar, Mapping, Union
 
 import numpy as np
 
@@ -200,10 +200,9 @@ class SmallRun:
   def result(self, folder: pathlib.Path) -> Result | None:
     """Reads the result; None if there is none."""
     try:
-      result: Result = json.loads(self._path(folder).read_text())
+      return json.loads(self._path(folder).read_text())
     except (OSError, ValueError):
       return None
-    return result
 
   def call(self, folder: pathlib.Path) -> processes.Call:
     """Returns the function that executes the run."""
@@ -216,22 +215,6 @@ class SmallRun:
 def _named(behavior: str) -> dict[str, Any]:
   folder = pathlib.Path(pretrained.resolve(behavior))
   return {'name': behavior, 'params_sha256': _checksum(folder)}
-
-
-class _Policy(NamedTuple):
-  """A policy to evaluate.
-
-  Attributes:
-    agent: the agent.
-    variables: the variables of the agent.
-    statistics: the statistics of its intrinsic reward; None without one.
-    epsilon: the rate of random actions; None for the configured rate.
-  """
-
-  agent: assembly.Agent
-  variables: Any
-  statistics: Any = None
-  epsilon: float | None = None
 
 
 @functools.cache
@@ -275,56 +258,49 @@ def _execute(
 ) -> None:
   """Trains and evaluates, then writes the result atomically."""
   start = time.monotonic()
-  policies, episodes = _learn(run, folder, report)
+  agent, states, episodes = _learn(run, folder, report)
   result: Result = {
-    'row': _evaluate(run, policies, episodes) if run.episodes else {},
+    'row': _evaluate(run, agent, states, episodes) if run.episodes else {},
     'behavior': ''.join(run.checksums(folder)),
     'episodes': {
       name: [row[name] for row in episodes] for name in _curves(run)
     },
   }
-  final = policies[-1]
   if run.record:
-    (recordings,) = _play([final], run.episodes, run.seed, flights=True)
+    (recordings,) = _play(run, agent, states[-1:], flights=True)
     result['films'] = [
       [r.actions, r.sources, r.metrics['episode_return']] for r in recordings
     ]
   if run.map_env:
     result['visits'] = {
-      'random': _visits(final, run),
-      'pi_p': _visits(final._replace(epsilon=None), run),
+      name: _visits(dataclasses.replace(run, kind=kind), agent, states[-1:])
+      for name, kind in (('random', 'random'), ('pi_p', 'behavior'))
     }
   result['row']['seconds'] = time.monotonic() - start
   files.write_text(run._path(folder), json.dumps(result) + '\n')
 
 
+# An agent, its states (each with variables and the statistics of an intrinsic
+# reward), the final one last, and the metrics of each training episode.
+_Learned = tuple[assembly.Agent, list[Any], list[Row]]
+
+
 def _learn(
   run: SmallRun, folder: pathlib.Path, report: processes.Report
-) -> tuple[list[_Policy], Sequence[Row]]:
-  """Trains an agent, or loads a trained one.
-
-  Returns:
-    The policies of one agent, the final one last, and the metrics of each
-    training episode.
-  """
+) -> _Learned:
+  """Trains an agent, or loads a trained one."""
   if run.kind == 'program':
     workdir = str(folder / run.workdir)
     config = evaluation.EvaluationConfig(workdir=workdir)
     agent, learned = evaluation.load(config)
     episodes = logs.read_rows(workdir, 'actor')
     episodes.sort(key=lambda row: row['actor_steps'])
-    return [_Policy(agent, learned.variables)], episodes
+    return agent, [learned], episodes
   if run.kind in _LEARNS:
     return _train(run, folder, report)
   (name,) = run.transferred(folder)
   behavior = bt_acme.load_behavior(name)
-  policy = _Policy(
-    _agent_in(behavior.agent, run.env),
-    behavior.variables,
-    behavior.statistics,
-    1.0 if run.kind == 'random' else None,
-  )
-  return [policy], ()
+  return _agent_in(behavior.agent, run.env), [behavior], []
 
 
 def _agent_in(agent: assembly.Agent, env: str) -> assembly.Agent:
@@ -333,7 +309,7 @@ def _agent_in(agent: assembly.Agent, env: str) -> assembly.Agent:
 
 def _train(
   run: SmallRun, folder: pathlib.Path, report: processes.Report
-) -> tuple[list[_Policy], Sequence[Row]]:
+) -> _Learned:
   """Trains an agent; exports a policy that other runs need."""
 
   def on_iteration(values: Mapping[str, Any]) -> None:
@@ -372,11 +348,7 @@ def _train(
     episodes = logs.read_rows(workdir, 'actor')
   if run.exports:
     trained.export(run.exported(folder))
-  policies = [
-    _Policy(trained.agent, state.variables, state.statistics)
-    for state in states
-  ]
-  return policies, episodes
+  return trained.agent, states, episodes
 
 
 def _curves(run: SmallRun) -> list[str]:
@@ -387,15 +359,14 @@ def _curves(run: SmallRun) -> list[str]:
 
 
 def _evaluate(
-  run: SmallRun, policies: list[_Policy], training: Sequence[Row]
+  run: SmallRun, agent: assembly.Agent, states: list[Any], training: list[Row]
 ) -> Row:
   """Returns means over the evaluation episodes and the training episodes.
 
   Explorers were also evaluated during training: `cells_25` is the number of
   cells after 25% of the training.
   """
-  plays = _play(policies, run.episodes, run.seed)
-  *earlier, row = map(_summary, plays)
+  *earlier, row = map(_summary, _play(run, agent, states))
   for share, earlier_row in zip(SHARES, earlier, strict=False):
     row[f'cells_{100 * share:.0f}'] = earlier_row['cells']
   if run.kind in _LEARNS:
@@ -421,21 +392,20 @@ def steps_until_half_solved(training: Sequence[Row], budget: int) -> float:
 
 
 def _play(
-  policies: Sequence[_Policy], episodes: int, seed: int, flights: bool = False
+  run: SmallRun, agent: assembly.Agent, states: list[Any], flights: bool = False
 ) -> list[list[recorder.Recording]]:
-  """Plays episodes with several policies of one agent."""
-  agent, _, _, epsilon = policies[-1]
+  """Plays the episodes of a run with each state of an agent."""
   evaluator = evaluator_lib.Evaluator(
     agent,
-    episodes=episodes,
-    seed=seed,
+    episodes=run.episodes,
+    seed=run.seed,
     first_environment=evaluator_lib.FIRST_ENVIRONMENT,
-    epsilon=epsilon,
+    epsilon=1.0 if run.kind == 'random' else None,
     flights=flights,
   )
   recordings = [
-    recorder.record(evaluator, policy.variables, policy.statistics)
-    for policy in policies
+    recorder.record(evaluator, state.variables, state.statistics)
+    for state in states
   ]
   evaluator.close()
   return recordings
@@ -454,11 +424,12 @@ def _summary(recordings: list[recorder.Recording]) -> Row:
   }
 
 
-def _visits(policy: _Policy, run: SmallRun) -> dict[str, Any]:
+def _visits(
+  run: SmallRun, agent: assembly.Agent, state: list[Any]
+) -> dict[str, Any]:
   """Counts the visits of a policy to each cell of `run.map_env`."""
-  agent = _agent_in(policy.agent, run.map_env)
-  policy = policy._replace(agent=agent)
-  (recordings,) = _play([policy], run.map_episodes, run.seed)
+  run = dataclasses.replace(run, episodes=run.map_episodes)
+  (recordings,) = _play(run, _agent_in(agent, run.map_env), state)
   columns, rows = environments.make(run.map_env, seed=0).grid_size()
   counts = np.zeros([rows, columns], np.int64)
   for recording in recordings:
