@@ -12,17 +12,18 @@ stops a run, and the same command resumes it. `--draw_only` skips training.
 Run `python -m experiments.atari learn --help` to list the flags of a command.
 """
 
+import functools
 import sys
 from typing import Any, Callable
 
 from bt_acme.cli import flags
 from experiments import command_line
-from experiments.atari import exploring, learning
+from experiments.atari import exploring, learning, runs
 
-# The settings and the main function of each command.
-_COMMANDS: dict[str, tuple[type, Callable[[Any], int]]] = {
-  'learn': (learning.LearnConfig, learning.run),
-  'explore': (exploring.ExploreConfig, exploring.run),
+# The settings of each command, and the function that shows its run.
+_COMMANDS: dict[str, tuple[type, Callable[[Any], None]]] = {
+  'learn': (learning.LearnConfig, learning.show),
+  'explore': (exploring.ExploreConfig, exploring.show),
 }
 
 
@@ -32,7 +33,9 @@ def run() -> None:
   command = words[0] if words else ''
   if command in _COMMANDS:
     sys.argv = [script, *words[1:]]
-    command_line.run(command, *_COMMANDS[command])
+    config_class, show = _COMMANDS[command]
+    main = functools.partial(runs.run, show=show)
+    command_line.run(command, config_class, main)
 
   def refuse(argv: list[str]) -> None:
     del argv

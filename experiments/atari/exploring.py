@@ -8,7 +8,6 @@ from bt_acme import behaviors
 from bt_acme.config import checks
 from bt_acme.core import epsilon
 from bt_acme.evaluation import tables
-from experiments import launching
 from experiments.atari import montezuma, room_map, runs
 
 
@@ -43,27 +42,10 @@ class ExploreConfig(runs.TrainConfig):
     )
 
 
-def run(
-  config: ExploreConfig, *, launch: launching.Launch = launching.launch
-) -> int:
-  """Pre-trains unless `draw_only` is set, then plays and draws the visits.
-
-  Args:
-    config: the settings.
-    launch: runs a launch script with flags and returns its exit code.
-
-  Returns:
-    An exit code.
-  """
-  code = runs.train(config, launch)
-  if code == 0:
-    path = str(config.folder / 'behavior')
-    _show(config, behaviors.Exported(path, setting='workdir'))
-  return code
-
-
-def _show(config: ExploreConfig, behavior: behaviors.Exported) -> None:
+def show(config: ExploreConfig) -> None:
   """Plays with both policies, prints the table and draws `rooms.png`."""
+  folder = str(config.folder / 'behavior')
+  behavior = behaviors.Exported(folder, setting='workdir')
   print(
     f'\nPlaying {config.game} with a random policy and the behavior '
     f'pre-trained for {behavior.actor_steps:,} actor steps: '

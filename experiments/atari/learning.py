@@ -8,7 +8,6 @@ import numpy as np
 
 from bt_acme.config import checks
 from bt_acme.evaluation import human_normalized_scores, logs, plots, tables
-from experiments import launching
 from experiments.atari import runs
 
 _WINDOW = 50  # Training episodes behind each point of the curve.
@@ -26,29 +25,13 @@ class LearnConfig(runs.TrainConfig):
     human_normalized_scores.reference_scores(self.game)
 
 
-def run(
-  config: LearnConfig, *, launch: launching.Launch = launching.launch
-) -> int:
-  """Trains unless `draw_only` is set, then draws and prints the scores.
-
-  Args:
-    config: the settings.
-    launch: runs a launch script with flags and returns its exit code.
-
-  Returns:
-    An exit code.
+def show(config: LearnConfig) -> None:
+  """Draws `curve.png` in the directory of the run and prints the table.
 
   Raises:
     ValueError: if the run has not been evaluated yet.
   """
-  code = runs.train(config, launch)
-  if code == 0:
-    _show(config.game, config.folder)
-  return code
-
-
-def _show(game: str, folder: pathlib.Path) -> None:
-  """Draws `curve.png` in the directory of the run and prints the table."""
+  game, folder = config.game, config.folder
   evaluation = logs.read_columns(str(folder), 'evaluator')
   checks.require(
     bool(evaluation),

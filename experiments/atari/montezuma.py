@@ -56,15 +56,6 @@ def position(ram: np.ndarray) -> Position:
   )
 
 
-def room_picture(screen: np.ndarray) -> np.ndarray:
-  """Crops the room from the screen.
-
-  Args:
-    screen: uint8 RGB [210, 160, 3].
-  """
-  return screen[ROOM_TOP : ROOM_TOP + ROOM_HEIGHT]
-
-
 def pyramid(num_floors: int = len(FLOORS)) -> Mapping[int, tuple[int, int]]:
   """Returns the floor and column of each room of level 1, counted from 0.
 
@@ -124,7 +115,8 @@ class Visits:
     self.actor_steps += 1
     self.counts[here] += 1
     visited.add(here)
-    self.pictures[here.room] = room_picture(environment.render_rgb())
+    screen = environment.render_rgb()  # uint8 [210, 160, 3].
+    self.pictures[here.room] = screen[ROOM_TOP : ROOM_TOP + ROOM_HEIGHT]
 
 
 def player(

@@ -1,8 +1,8 @@
-"""Launched runs, as used by both commands for training."""
+"""Launched runs, as both commands train and show them."""
 
 import dataclasses
 import pathlib
-from typing import ClassVar, Sequence
+from typing import Any, Callable, ClassVar, Sequence
 
 from bt_acme import environments
 from bt_acme.config import checks
@@ -49,18 +49,24 @@ class TrainConfig:
     return pathlib.Path(self.workdir or own).absolute()
 
 
-def train(config: TrainConfig, launch: launching.Launch) -> int:
-  """Trains unless `draw_only` is set.
+def run(
+  config: TrainConfig,
+  show: Callable[[Any], None],
+  launch: launching.Launch = launching.launch,
+) -> int:
+  """Trains unless `draw_only` is set, then shows the run.
 
   Args:
     config: the settings of the run.
+    show: called with the settings after training.
     launch: runs a launch script with flags and returns its exit code.
 
   Returns:
     An exit code.
 
   Raises:
-    ValueError: if the directory does not contain a run on the game.
+    ValueError: if the directory does not contain a run on the game, or if the
+      run cannot be shown.
   """
   flags = [
     f'--preset={PRESET}',
@@ -72,16 +78,13 @@ def train(config: TrainConfig, launch: launching.Launch) -> int:
   ]
   code = 0 if config.draw_only else launch(config.script, flags)
   if code == 0:
-    _check(config.folder, config.game)
+    workdir = str(config.folder)
+    played = workdir_lib.read_identity(workdir)['run']['env']
+    checks.require(
+      played == config.game,
+      f'workdir={workdir!r} contains a run on {played!r}, not on '
+      f'game={config.game!r}. Pass the workdir of a run on this game, or '
+      'remove --workdir.',
+    )
+    show(config)
   return code
-
-
-def _check(folder: pathlib.Path, game: str) -> None:
-  """Raises ValueError if a directory does not contain a run on the game."""
-  played = workdir_lib.read_identity(str(folder))['run']['env']
-  checks.require(
-    played == game,
-    f'workdir={str(folder)!r} contains a run on {played!r}, not on '
-    f'game={game!r}. Pass the workdir of a run on this game, or remove '
-    '--workdir.',
-  )

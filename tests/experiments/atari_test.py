@@ -15,7 +15,7 @@ from bt_acme.config import names
 from bt_acme.config import run as run_config
 from bt_acme.core.intrinsic import host_reward
 from bt_acme.environments import atari
-from experiments.atari import exploring, learning, montezuma, room_map
+from experiments.atari import exploring, learning, montezuma, room_map, runs
 
 _LEFT, _RIGHT = 4, 3
 
@@ -54,8 +54,12 @@ def _learn(folder, **settings):
   )
 
 
+def _draw(folder, **settings):
+  return runs.run(_learn(folder, draw_only=True, **settings), learning.show)
+
+
 def test_scores_are_compared_with_a_random_agent_and_a_human(learned, capsys):
-  assert learning.run(_learn(learned, draw_only=True)) == 0
+  assert _draw(learned) == 0
   output = capsys.readouterr().out
   assert 'boxing, 390 actor steps, 1,560 frames' in output
   rows = [' '.join(line.split()) for line in output.splitlines()]
@@ -73,7 +77,7 @@ def test_the_training_score_is_a_moving_average(learned):
   assert (steps[-1], means[-1]) == (390, 20)
   # A run without training episodes can be drawn.
   (learned / 'logs' / 'actor' / 'logs.csv').unlink()
-  assert learning.run(_learn(learned, draw_only=True)) == 0
+  assert _draw(learned) == 0
 
 
 def test_simultaneous_episodes_become_one_point(tmp_path):
@@ -92,9 +96,9 @@ def test_learning_launches_r2d2_and_returns_its_exit_code(learned):
     return len(launched) % 2 and 130
 
   config = _learn(learned, max_actor_steps=77, seed=3)
-  assert learning.run(config, launch=launch) == 130
+  assert runs.run(config, learning.show, launch) == 130
   assert not (learned / 'curve.png').exists()
-  assert learning.run(config, launch=launch) == 0
+  assert runs.run(config, learning.show, launch) == 0
   assert (learned / 'curve.png').exists()
   script, flags = launched[0]
   assert script == 'run_r2d2.py'
@@ -106,16 +110,15 @@ def test_learning_launches_r2d2_and_returns_its_exit_code(learned):
 
 def test_workdirs_that_cannot_be_drawn_are_rejected(tmp_path):
   with pytest.raises(ValueError, match='does not contain a run'):
-    learning.run(_learn(tmp_path / 'none', draw_only=True))
+    _draw(tmp_path / 'none')
   with pytest.raises(ValueError, match='does not contain a run'):
-    exploring.run(
-      exploring.ExploreConfig(workdir=str(tmp_path), draw_only=True)
-    )
+    config = exploring.ExploreConfig(workdir=str(tmp_path), draw_only=True)
+    runs.run(config, exploring.show)
   _write_run(tmp_path, 'pong')
   with pytest.raises(ValueError, match="a run on 'pong', not on game='boxing'"):
-    learning.run(_learn(tmp_path, draw_only=True))
+    _draw(tmp_path)
   with pytest.raises(ValueError, match='contains no evaluation yet'):
-    learning.run(_learn(tmp_path, game='pong', draw_only=True))
+    _draw(tmp_path, game='pong')
 
 
 @pytest.mark.parametrize(
@@ -264,7 +267,7 @@ def test_exploring_prints_a_table_and_draws_the_rooms(tmp_path, capsys):
   config = exploring.ExploreConfig(
     workdir=str(tmp_path), episodes=2, episode_steps=30
   )
-  assert exploring.run(config, launch=_export_untrained) == 0
+  assert runs.run(config, exploring.show, _export_untrained) == 0
   rows = [' '.join(r.split()) for r in capsys.readouterr().out.splitlines()]
   trained = 'behavior, with the epsilons of its training'
   for label in ('random', 'behavior', trained):
