@@ -127,12 +127,11 @@ def _show(
   """Draws the figures and prints the table."""
   start = time.monotonic()
   print('\n== 3 of 3: the table and the figures', flush=True)
-  results = report.read(plan, folder)
-  pictures = report.draw(plan, results, folder)
+  pictures = report.draw(plan, folder)
   print(
     f'\nEpisodes solved after {plan.task_steps:,} actor steps of each task, in '
     f'percent, for seeds {" ".join(map(str, plan.seeds))}\n\n'
-    f'{report.table(plan, results)}\n\n{report.conclusion(plan, results)}\n'
+    f'{report.table(plan, folder)}\n\n{report.conclusion(plan, folder)}\n'
   )
   _print_paths(pictures)
   seconds = {**seconds, 'figures': time.monotonic() - start}

@@ -2,7 +2,7 @@
 
 import dataclasses
 import pathlib
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from bt_acme import config as config_lib
 from bt_acme.config import names
@@ -71,11 +71,6 @@ class Plan:
     return ['R2D2', *(['fine-tuning'] if self.finetuning else []), BT]
 
   @property
-  def behavior_seeds(self) -> tuple[int, ...]:
-    """The seeds of pi_p: all, or a single one for a shipped behavior."""
-    return self.seeds[:1] if self.behavior else self.seeds
-
-  @property
   def launched(self) -> list[small_runs.SmallRun]:
     """The run with several processes, if there is one."""
     run = self.run(BT, self.tasks[0], self.seeds[0])
@@ -83,26 +78,17 @@ class Plan:
 
   @property
   def pretraining(self) -> list[small_runs.SmallRun]:
-    """The pre-training runs."""
-    behaviors = self.bank if self.behavior else (self._ngu(),)
-    return [
-      behavior.with_seed(seed)
-      for seed in self.seeds
-      for behavior in behaviors
-      if isinstance(behavior, small_runs.SmallRun)
-    ]
+    """The pre-training runs, on which the other runs depend."""
+    return list(dict.fromkeys(each for run in self.runs for each in run.needed))
 
   @property
   def evaluations(self) -> list[small_runs.SmallRun]:
     """The evaluations of a random policy and of pi_p without learning."""
     return [
-      self.run(policy, task, seed)
+      run
       for task in self.tasks
-      for policy, seeds in (
-        ('pi_p', self.behavior_seeds),
-        ('random', self.seeds[:1]),
-      )
-      for seed in seeds
+      for policy in ('pi_p', 'random')
+      for run in self.runs_of(policy, [task])
     ]
 
   @property
@@ -117,9 +103,20 @@ class Plan:
     return [run for run in runs if run not in self.launched]
 
   @property
-  def maps(self) -> small_runs.SmallRun:
-    """The run that evaluates a random policy and counts visits for the maps."""
-    return self.run('random', self.tasks[0], self.seeds[0])
+  def runs(self) -> list[small_runs.SmallRun]:
+    """All runs except pre-training."""
+    return [*self.evaluations, *self.learning, *self.launched]
+
+  def runs_of(
+    self, algorithm: str, tasks: Sequence[str]
+  ) -> list[small_runs.SmallRun]:
+    """Returns the runs of an algorithm on some tasks, with each of its seeds.
+
+    A random policy and a shipped behavior have a single seed.
+    """
+    is_same = algorithm == 'random' or (algorithm == 'pi_p' and self.behavior)
+    seeds = self.seeds[:1] if is_same else self.seeds
+    return [self.run(algorithm, task, seed) for task in tasks for seed in seeds]
 
   def run(self, algorithm: str, task: str, seed: int) -> small_runs.SmallRun:
     """Returns the run of an algorithm, or of `random` or `pi_p`, on a task."""

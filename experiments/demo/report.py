@@ -1,7 +1,7 @@
 """Makes the table, the figures and the videos of the demo."""
 
 import pathlib
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Sequence
 
 import numpy as np
 
@@ -20,36 +20,25 @@ _LAST_FRAMES = 8  # The last image of a video is repeated for this many frames.
 
 # Actions, the source of each action (OWN, EXTRA or FLIGHT), and the return.
 Episode = tuple[list[int], list[int], float]
-Results = Mapping[small_runs.SmallRun, small_runs.Result]
 
 
-def read(plan: plan_lib.Plan, folder: pathlib.Path) -> Results:
-  """Reads the results of all runs, which must have finished."""
-  runs = [*plan.evaluations, *plan.learning, *plan.launched]
-  return {run: run.result(folder) or {} for run in runs}
-
-
-def table(plan: plan_lib.Plan, results: Results) -> str:
+def table(plan: plan_lib.Plan, folder: pathlib.Path) -> str:
   """Compares the policies: a row per task, with the percentage of each seed."""
-  columns = {
-    'random': plan.seeds[:1],
-    'pi_p': plan.behavior_seeds,
-    **dict.fromkeys(plan.learners, plan.seeds),
-  }
+  columns = ['random', 'pi_p', *plan.learners]
 
   def cell(task: str, name: str) -> str:
-    solved = _solved(plan, results, name, [task], columns[name])
+    solved = _solved(plan, folder, name, [task])
     return ' '.join(f'{100 * each:.0f}' for each in solved)
 
   rows = [[task, *(cell(task, n) for n in columns)] for task in plan.tasks]
   return tables.table(['task', *columns], rows)
 
 
-def conclusion(plan: plan_lib.Plan, results: Results) -> str:
+def conclusion(plan: plan_lib.Plan, folder: pathlib.Path) -> str:
   """Compares the means of two algorithms in one sentence."""
 
   def solved(name: str) -> str:
-    runs = _solved(plan, results, name, plan.tasks, plan.seeds)
+    runs = _solved(plan, folder, name, plan.tasks)
     return f'{np.mean(runs):.0%} ({min(runs):.0%} to {max(runs):.0%})'
 
   if plan.bank:
@@ -65,26 +54,19 @@ def conclusion(plan: plan_lib.Plan, results: Results) -> str:
   )
 
 
+def _results(
+  plan: plan_lib.Plan, folder: pathlib.Path, name: str, tasks: Sequence[str]
+) -> list[small_runs.Result]:
+  """Reads the results of an algorithm on some tasks, with each seed."""
+  return [run.result(folder) or {} for run in plan.runs_of(name, tasks)]
+
+
 def _solved(
-  plan: plan_lib.Plan,
-  results: Results,
-  name: str,
-  tasks: Iterable[str],
-  seeds: Iterable[int],
+  plan: plan_lib.Plan, folder: pathlib.Path, name: str, tasks: Sequence[str]
 ) -> list[float]:
   """Returns the shares of solved episodes of an algorithm."""
-  return [
-    results[plan.run(name, task, seed)]['row']['solved']
-    for task in tasks
-    for seed in seeds
-  ]
-
-
-def _of_seeds(
-  plan: plan_lib.Plan, results: Results, name: str, task: str
-) -> list[small_runs.Result]:
-  """Returns the results of an algorithm on a task with all seeds."""
-  return [results[plan.run(name, task, seed)] for seed in plan.seeds]
+  found = _results(plan, folder, name, tasks)
+  return [result['row']['solved'] for result in found]
 
 
 def draw_behavior(
@@ -94,7 +76,7 @@ def draw_behavior(
   if not plan.behavior:
     return {}
   task = plan.tasks[0]
-  result = plan.run('pi_p', task, plan.seeds[0]).result(folder) or {}
+  (result,) = _results(plan, folder, 'pi_p', [task])
   episodes = [
     (actions, [types.FLIGHT] * len(actions), total)
     for actions, _, total in result['films']
@@ -104,24 +86,22 @@ def draw_behavior(
   return {f'{plan.behavior} in {task}': path}
 
 
-def draw(
-  plan: plan_lib.Plan, results: Results, folder: pathlib.Path
-) -> dict[str, pathlib.Path]:
+def draw(plan: plan_lib.Plan, folder: pathlib.Path) -> dict[str, pathlib.Path]:
   """Draws all other figures; returns their paths by title."""
   paths: dict[str, pathlib.Path] = {}
   for task in plan.tasks:
     name = task.replace('MiniGrid-', '').replace('-v0', '').replace(':', '-')
     paths[f'Curves, {name}'] = path = folder / f'curves_{name}.png'
-    _draw_curves(plan, results, task, str(path))
+    _draw_curves(plan, folder, task, str(path))
     if plan.bank:
       paths[f'Priorities, {name}'] = path = folder / f'priorities_{name}.png'
-      _draw_priorities(plan, results, task, str(path))
+      _draw_priorities(plan, folder, task, str(path))
   if plan.map_env:
     paths['Cells visited'] = path = folder / 'visits.png'
-    _draw_visits(plan, results, str(path))
+    _draw_visits(plan, folder, str(path))
   paths['Who is in control'] = path = folder / 'control.gif'
   task = plan.tasks[0]
-  found = _of_seeds(plan, results, plan.learners[-1], task)
+  found = _results(plan, folder, plan.learners[-1], [task])
   films = [film for result in found for film in result['films']]
   _draw_video(task, films, str(path))
   return paths
@@ -159,11 +139,11 @@ def _draw_video(task: str, episodes: Iterable[Episode], path: str) -> None:
 
 
 def _draw_curves(
-  plan: plan_lib.Plan, results: Results, task: str, path: str
+  plan: plan_lib.Plan, folder: pathlib.Path, task: str, path: str
 ) -> None:
   curves: dict[str, list[plots.Curve]] = {}
   for name in plan.learners:
-    for curve in map(_curve, _of_seeds(plan, results, name, task)):
+    for curve in map(_curve, _results(plan, folder, name, [task])):
       if len(curve[0]):  # A run of few steps may have finished no episode.
         curves.setdefault(name, []).append(curve)
   plots.learning_curves(
@@ -182,10 +162,10 @@ def _curve(result: small_runs.Result) -> plots.Curve:
 
 
 def _draw_priorities(
-  plan: plan_lib.Plan, results: Results, task: str, path: str
+  plan: plan_lib.Plan, folder: pathlib.Path, task: str, path: str
 ) -> None:
   """Draws the learned priorities, averaged over the episodes of all seeds."""
-  found = _of_seeds(plan, results, plan_lib.LEARNED, task)
+  found = _results(plan, folder, plan_lib.LEARNED, [task])
   runs = [result['episodes'] for result in found]
   episodes = {
     name: np.concatenate([run[name] for run in runs]) for name in runs[0]
@@ -209,9 +189,10 @@ def _draw_priorities(
   )
 
 
-def _draw_visits(plan: plan_lib.Plan, results: Results, path: str) -> None:
+def _draw_visits(plan: plan_lib.Plan, folder: pathlib.Path, path: str) -> None:
   """Draws the visits of a random policy and of pi_p in the task's rooms."""
-  visits = results[plan.maps]['visits']
+  (result,) = _results(plan, folder, 'random', plan.tasks[:1])
+  visits = result['visits']
   environment: Any = environments.make(plan.map_env, seed=0)
   environment.reset()
   plots.heat_maps(

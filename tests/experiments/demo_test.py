@@ -123,8 +123,7 @@ def _times(folder):
 
 
 def _runs(plan):
-  learning = [*plan.learning, *plan.launched]
-  return [*plan.pretraining, *plan.evaluations, *learning]
+  return [*plan.pretraining, *plan.runs]
 
 
 def test_a_finished_demo_is_shown_again_without_new_runs(finished, capsys):
@@ -202,13 +201,14 @@ def test_a_result_of_another_behavior_is_not_reused(finished):
     card.write_text(text)
 
 
-def test_the_table_has_a_row_for_each_task_and_a_number_for_each_seed():
+def test_the_table_has_a_row_for_each_task_and_a_number_for_each_seed(tmp_path):
   plan = plan_lib.Plan(seeds=(4, 7), tasks=('a', 'b'))
   runs = _runs(plan)
-  results = {
-    run: {'row': {'solved': number / 100}} for number, run in enumerate(runs)
-  }
-  header, _, *lines = report.table(plan, results).splitlines()
+  (tmp_path / 'results').mkdir()
+  for number, run in enumerate(runs):
+    result = {'row': {'solved': number / 100}}
+    (tmp_path / 'results' / f'{run.id}.json').write_text(json.dumps(result))
+  header, _, *lines = report.table(plan, tmp_path).splitlines()
   assert header.split() == 'task random pi_p R2D2 R2D2 + BT'.split()
   assert [line.split() for line in lines] == [
     [
@@ -224,7 +224,7 @@ def test_the_table_has_a_row_for_each_task_and_a_number_for_each_seed():
     ]
     for task in ('a', 'b')
   ]
-  assert report.conclusion(plan, results) == (
+  assert report.conclusion(plan, tmp_path) == (
     'Mean (lowest to highest) of 4 runs each: R2D2 solves 10% (8% to 11%) of '
     'the episodes, R2D2 + BT 6% (4% to 7%).'
   )
