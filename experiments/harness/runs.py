@@ -127,12 +127,11 @@ class RunSpec:
   @property
   def flags(self) -> list[str]:
     """The flags of the script, which runs in the directory of all runs."""
-    place = (
-      {'output': self.episodes_file}
-      if self.is_evaluation
-      else {'workdir': self.workdir}
-    )
-    values = {**self._values(), **place}
+    values = self._values()
+    if self.is_evaluation:
+      values['output'] = self.episodes_file
+    else:
+      values['workdir'] = self.workdir
     return [f'--{name}={_written(value)}' for name, value in values.items()]
 
   @property

@@ -71,12 +71,9 @@ def check(slots: Sequence[processes.Slot]) -> None:
   Without this check, JAX would only warn and train on the CPU. The check runs
   in a separate process that sees a single GPU, as the process of a run does.
   """
-  asked = set()
-  for slot in slots:
-    device = slot.variables.get('CUDA_VISIBLE_DEVICES', '')
-    if not slot.is_gpu or device in asked:
-      continue
-    asked.add(device)
+  gpus = [slot for slot in slots if slot.is_gpu]
+  by_device = {slot.variables['CUDA_VISIBLE_DEVICES']: slot for slot in gpus}
+  for device, slot in by_device.items():
     found = subprocess.run(
       [sys.executable, '-c', 'import jax; jax.devices("gpu")'],
       env={**os.environ, **slot.variables, **_NO_MEMORY},
@@ -100,10 +97,8 @@ def _gpu(device: str, share: int, text: str) -> list[processes.Slot]:
       f'slots={text!r}: {share} runs cannot share a GPU. Choose from 1 to '
       f'{_MOST_ON_A_GPU} runs.'
     )
-  variables = {
-    **compilation_cache.variables(),
-    'CUDA_VISIBLE_DEVICES': device,
-  }
+  variables = compilation_cache.variables()
+  variables['CUDA_VISIBLE_DEVICES'] = device
   if share > 1:
     fraction = _GPU_MEMORY / share - _SERVER_MEMORY
     variables['XLA_PYTHON_CLIENT_MEM_FRACTION'] = f'{fraction:.3f}'

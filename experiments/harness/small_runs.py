@@ -315,6 +315,7 @@ def _train(
   def on_iteration(values: Mapping[str, Any]) -> None:
     report(int(values['actor_steps']))
 
+  paths: list[str] = []
   with tempfile.TemporaryDirectory(prefix='bt_acme-') as workdir:
     shared: dict[str, Any] = {
       **run.settings,
@@ -341,7 +342,6 @@ def _train(
         trained = bt_acme.transfer(run.env, transferred, **shared)
       else:
         trained = bt_acme.train(run.env, **shared)
-      paths = []
     if trained.actor_steps < run.actor_steps:
       raise KeyboardInterrupt  # Another attempt starts from the beginning.
     states: list[Any] = [*map(behaviors.Exported, paths), trained]

@@ -13,12 +13,10 @@ def test_invalid_slots_are_rejected(text):
     slots.parse(text)
 
 
-@pytest.mark.parametrize('text', ['gpu:0', 'cpu:1,gpu:7/2'])
-def test_a_missing_gpu_is_rejected(text, monkeypatch):
+def test_a_missing_gpu_is_rejected(monkeypatch):
   monkeypatch.setenv('JAX_PLATFORMS', 'cpu')  # On any machine.
-  found = slots.parse(text)
-  with pytest.raises(ValueError, match='slots=gpu:[07]: .*--slots=cpu'):
-    slots.check(found)
+  with pytest.raises(ValueError, match='slots=gpu:7: .*--slots=cpu'):
+    slots.check(slots.parse('cpu:1,gpu:7/2'))
   slots.check(slots.parse('cpu:1'))
 
 
