@@ -154,10 +154,7 @@ def _publish(folder: folders.Folder) -> pathlib.Path:
       'and --set.'
     )
   _gather(folder)
-  data = dataset_lib.read(folder.path)
-  return publishing.publish(
-    folder.scale, data, folder.commands(), folder.artifacts()
-  )
+  return publishing.publish(folder, dataset_lib.read(folder.path))
 
 
 def _render(options: argparse.Namespace, artifacts: Sequence[str]) -> list[str]:
@@ -174,18 +171,12 @@ def _render(options: argparse.Namespace, artifacts: Sequence[str]) -> list[str]:
 
 def _report(options: argparse.Namespace) -> None:
   """Renders all requested artifacts and writes the report."""
-  folder = options.folder
+  folder, path = options.folder, options.folder.path / 'report.md'
   sections = _render(options, folder.artifacts())
-  found = _results(folder)
-  verdicts = claims.evaluate(found)
+  verdicts = report.write(path, folder, _results(folder), sections)
   if 'csv' in options.format:
-    path = folder.path / report.RESULTS / 'claims.csv'
-    files.write_text(path, claims.csv_text(verdicts))
-  path = folder.path / 'report.md'
-  text = report.joined(
-    folder.scale, found.dataset, folder.commands(), verdicts, sections
-  )
-  files.write_text(path, text)
+    text = claims.csv_text(verdicts)
+    files.write_text(folder.path / report.RESULTS / 'claims.csv', text)
   print(f'report: {path}')
 
 

@@ -5,7 +5,7 @@ once.
 """
 
 import itertools
-from typing import Any, Iterator, Mapping, NamedTuple
+from typing import Iterator, NamedTuple
 
 from experiments import command_line
 from experiments.harness import runs
@@ -91,7 +91,7 @@ class _Maker:
       runs.Need(flag, self._policy(of, env, seed), steps)
       for flag, of in artifacts_lib.ARMS[arm].policies.items()
     )
-    spec = self._learning(case, scale.transfer_steps, {}, needs)
+    spec = self._learning(case, needs)
     yield spec
     in_the_run = dict(spec.settings).get('evaluation_episodes', 0)
     if in_the_run < scale.final_episodes:
@@ -100,36 +100,29 @@ class _Maker:
 
   def _policy(self, arm: str, env: str, seed: int) -> runs.RunSpec:
     """Returns the cached pre-training run of an arm for an environment."""
-    scale = self._scale
-    seed = seed if scale.pretraining == scales.PER_SEED else 0
+    seed = seed if self._scale.pretraining == scales.PER_SEED else 0
     case = (runs.PRETRAINING, arm, scales.pretraining_env(env), seed)
     if case not in self._policies:
-      snapshots = ','.join(map(str, scale.snapshots[:-1]))
-      own = {**scale.pretraining_settings, 'snapshot_steps': snapshots}
-      self._policies[case] = self._learning(case, scale.pretraining_steps, own)
+      self._policies[case] = self._learning(case)
     return self._policies[case]
 
   def _learning(
-    self,
-    case: _Case,
-    budget_steps: int,
-    settings: Mapping[str, Any],
-    needs: tuple[runs.Need, ...] = (),
+    self, case: _Case, needs: tuple[runs.Need, ...] = ()
   ) -> runs.RunSpec:
     """Returns a training run.
 
-    Args:
-      case: stage, arm, environment and seed of the run.
-      budget_steps: the actor steps of the run.
-      settings: settings in addition to those of the scale. Settings unknown to
-        the script are ignored, and those of the arm take precedence.
-      needs: the dependencies of the run.
+    Settings unknown to its script are ignored, and those of its arm take
+    precedence.
     """
-    arm = artifacts_lib.ARMS[case[1]]
-    given = {**self._scale.settings, **settings, **self._scale.overrides}
+    scale, arm = self._scale, artifacts_lib.ARMS[case[1]]
+    budget_steps, given = scale.transfer_steps, dict(scale.settings)
+    if case[0] == runs.PRETRAINING:
+      budget_steps = scale.pretraining_steps
+      given |= scale.pretraining_settings
+      given['snapshot_steps'] = ','.join(map(str, scale.snapshots[:-1]))
     known = {
       name: value
-      for name, value in given.items()
+      for name, value in {**given, **scale.overrides}.items()
       if name == 'preset' or runs.has_setting(arm.script, name)
     }
     flags = tuple({**known, **arm.settings}.items())

@@ -11,7 +11,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from bt_acme.evaluation import intervals
+from bt_acme.evaluation import intervals, tables
 from experiments.harness import dataset
 from experiments.paper import artifacts, published, results
 
@@ -75,25 +75,9 @@ _READINGS: Mapping[str, results.Reading] = {
 }
 
 
-class Statistic(NamedTuple):
-  """A statistic, with texts for readers.
-
-  Attributes:
-    id: the name of the function that computes the statistic.
-    title: the title in tables; empty for statistics of effects only.
-    effect: a template of the names of effects.
-    is_normalized: whether an effect compares normalized returns.
-  """
-
-  id: str
-  title: str
-  effect: str
-  is_normalized: bool
-
-
-STATISTICS: Mapping[str, Statistic] = {
-  row.id: row
-  for row in dataset.read_rows(artifacts.DATA / 'statistics.csv', Statistic)
+# The texts and properties of statistics by id; the file describes its columns.
+STATISTICS: Mapping[str, Mapping[str, str]] = {
+  row['id']: row for row in tables.read_csv(artifacts.DATA / 'statistics.csv')
 }
 
 
@@ -124,7 +108,7 @@ class Effect(NamedTuple):
     """A description of the difference, for readers."""
     is_early = math.isnan(self.share)
     at = '' if self.share == 1 else f' at {100 * self.share:.0f}% of the budget'
-    return STATISTICS[self.statistic].effect.format(
+    return STATISTICS[self.statistic]['effect'].format(
       where=f'{self.suite} {list(self.indices) or ""}'.strip(),
       at=' early in training' if is_early else at,
       then='early' if is_early else 'at the end',
@@ -136,7 +120,8 @@ class Effect(NamedTuple):
   @property
   def reading(self) -> results.Reading:
     """The function that returns the number that the effect needs of a run."""
-    of_return = results.at(self.share, STATISTICS[self.statistic].is_normalized)
+    is_normalized = STATISTICS[self.statistic]['is_normalized'] == '1'
+    of_return = results.at(self.share, is_normalized)
     return _READINGS.get(self.statistic, of_return)
 
   def envs(self, suites: artifacts.Suites) -> list[str]:

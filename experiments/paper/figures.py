@@ -7,7 +7,7 @@ Source: Campos et al. 2021, arXiv:2102.13515.
 
 import collections
 import functools
-from typing import Callable, Iterator, NamedTuple, Sequence
+from typing import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from bt_acme import files
 from bt_acme.evaluation import intervals, plots
 from bt_acme.evaluation import panels as panels_lib
 from experiments.harness import dataset as dataset_lib
-from experiments.harness.dataset import Problem
 from experiments.paper import artifacts, captions, published, results
-from experiments.paper.results import ArmResults
 
 # The labels of the y-axis by metric.
 _YLABELS = {
@@ -40,79 +38,74 @@ _PUBLISHED = ('VISR', 'APT')
 _PUBLISHED_FRAMES = 400_000
 
 
-class Figure(NamedTuple):
+class Figure:
   """The content of a figure.
 
   Attributes:
     panels: the panels, row by row.
-    caption: a description of seeds, budget, scale, lines and bands.
-    problems: the missing data.
-  """
-
-  panels: tuple[panels_lib.Panel, ...]
-  caption: str
-  problems: tuple[Problem, ...]
-
-
-def make(artifact: artifacts.Artifact, found: results.Results) -> Figure:
-  """Makes a figure."""
-  source = _Panels(artifact, found)
-  panels = tuple(source.make())
-  problems = [problem for one in source.used for problem in one.problems]
-  problems += [
-    Problem('The scale has no environments for', suite)
-    for suite in artifact.suites
-    if not found.suites.get(suite)
-  ]
-  caption = _caption(artifact, source)
-  return Figure(panels, caption, tuple(dict.fromkeys(problems)))
-
-
-def draw(
-  path: files.PathLike,
-  artifact: artifacts.Artifact,
-  figure: Figure,
-  formats: Sequence[str],
-) -> plots.Picture | None:
-  """Draws a figure as PATH.png and PATH.pdf and writes its points to PATH.csv.
-
-  Returns None and draws nothing if no panel has lines.
-  """
-  if not any(panel.lines for panel in figure.panels):
-    return None
-  # Only counts, because names of runs would need more space than the panels.
-  kinds = collections.Counter(problem.what for problem in figure.problems)
-  counts = '; '.join(f'{what}: {count}' for what, count in kinds.items())
-  # For example, 57 panels fill ten rows.
-  across = 6 if len(figure.panels) > 12 else 4 if len(figure.panels) > 9 else 3
-  # Budgets of pre-training are far apart.
-  return panels_lib.draw(
-    path,
-    figure.panels,
-    columns=artifact.columns or across,
-    xlabel='frames of pre-training' if artifact.by_budget else 'frames',
-    log_x=artifact.by_budget,
-    caption=figure.caption + (f' Incomplete: {counts}.' if counts else ''),
-    formats=formats,
-  )
-
-
-class _Panels:
-  """Makes the panels of one figure.
-
-  Attributes:
-    used: the samples behind all lines and levels.
-    how: the sentences that explain lines and bands; a dictionary without
-      values, which keeps their order.
   """
 
   def __init__(self, artifact: artifacts.Artifact, found: results.Results):
-    self.used: list[ArmResults] = []
-    self.how: dict[str, None] = {}
     self._artifact = artifact
     self._results = found
+    # The samples behind all lines and levels.
+    self._used: list[results.ArmResults] = []
+    # The sentences that explain lines and bands: a dictionary without values,
+    # which keeps their order.
+    self._how: dict[str, None] = {}
+    self.panels = tuple(self._make())
 
-  def make(self) -> Iterator[panels_lib.Panel]:
+  @property
+  def problems(self) -> list[dataset_lib.Problem]:
+    """The missing data."""
+    problems = [problem for one in self._used for problem in one.problems]
+    problems += [
+      dataset_lib.Problem('The scale has no environments for', suite)
+      for suite in self._artifact.suites
+      if not self._results.suites.get(suite)
+    ]
+    return list(dict.fromkeys(problems))
+
+  @property
+  def caption(self) -> str:
+    """A description of seeds, budget, scale, lines and bands."""
+    title, notes = f'{self._artifact.title}.', self._artifact.notes
+    runs = [run for one in self._used for run in one.runs]
+    if not runs:
+      return (
+        f'{title} Nothing is drawn, because none of its runs has been '
+        'evaluated.'
+      )
+    seeds = (one.seeds for one in self._used if one.runs)
+    return ' '.join([title, captions.made_of(runs, seeds), *self._how, *notes])
+
+  def draw(
+    self, path: files.PathLike, formats: Sequence[str]
+  ) -> plots.Picture | None:
+    """Draws PATH.png and PATH.pdf and writes all points to PATH.csv.
+
+    Returns None and draws nothing if no panel has lines.
+    """
+    panels, by_budget = self.panels, self._artifact.by_budget
+    if not any(panel.lines for panel in panels):
+      return None
+    # Only counts, because names of runs would need more space than the panels.
+    kinds = collections.Counter(problem.what for problem in self.problems)
+    counts = '; '.join(f'{what}: {count}' for what, count in kinds.items())
+    # For example, 57 panels fill ten rows.
+    across = 6 if len(panels) > 12 else 4 if len(panels) > 9 else 3
+    # Budgets of pre-training are far apart.
+    return panels_lib.draw(
+      path,
+      panels,
+      columns=self._artifact.columns or across,
+      xlabel='frames of pre-training' if by_budget else 'frames',
+      log_x=by_budget,
+      caption=self.caption + (f' Incomplete: {counts}.' if counts else ''),
+      formats=formats,
+    )
+
+  def _make(self) -> Iterator[panels_lib.Panel]:
     """Yields a panel for a suite's median, or one for each environment."""
     artifact = self._artifact
     for suite, metric in zip(artifact.suites, artifact.metrics, strict=True):
@@ -130,7 +123,7 @@ class _Panels:
   ) -> panels_lib.Panel:
     is_median = metric == 'median'
     found, ends = self._read(suite, envs, metric), self._ends(envs)
-    self.used += (*found.values(), *ends.values())
+    self._used += (*found.values(), *ends.values())
     lines = tuple(
       self._line(artifacts.ARMS[arm].title, one, is_median)
       for arm, one in found.items()
@@ -146,9 +139,9 @@ class _Panels:
     if lines:
       how, bands = _MEDIANS if is_median else _MEANS
       has_bands = any(one.seeds > 1 for one in found.values())
-      self.how[how] = None
+      self._how[how] = None
       if self._artifact.has_bands:
-        self.how[bands if has_bands else _ONE_SEED] = None
+        self._how[bands if has_bands else _ONE_SEED] = None
     # Omit the parts that all MiniGrid names have in common.
     title = envs[0].replace('MiniGrid-', '').replace('-v0', '')
     if is_median:
@@ -158,7 +151,7 @@ class _Panels:
     return panels_lib.Panel(title, _YLABELS[metric], lines, tuple(levels))
 
   def _line(
-    self, label: str, one: ArmResults, is_median: bool
+    self, label: str, one: results.ArmResults, is_median: bool
   ) -> panels_lib.Line:
     """Makes a line of medians with intervals, or of means with ranges."""
     if is_median:
@@ -173,11 +166,11 @@ class _Panels:
 
   def _read(
     self, suite: str, envs: Sequence[str], metric: str
-  ) -> dict[str, ArmResults]:
+  ) -> dict[str, results.ArmResults]:
     """Reads the curves of a panel by arm."""
     artifact, found = self._artifact, self._results
     arms, is_median = artifact.arms_of(suite), metric == 'median'
-    read: Callable[..., ArmResults] = functools.partial(
+    read: Callable[..., results.ArmResults] = functools.partial(
       results.curve,
       column=metric if metric in dataset_lib.Score._fields else 'return_mean',
       window=artifact.window,
@@ -194,7 +187,7 @@ class _Panels:
     read = functools.partial(read, found, is_normalized=is_median)
     return results.in_shared_environments(read, arms, envs)
 
-  def _ends(self, envs: Sequence[str]) -> dict[str, ArmResults]:
+  def _ends(self, envs: Sequence[str]) -> dict[str, results.ArmResults]:
     """Reads the final results of arms that do not learn the task."""
     return {
       arm: self._results.sample(arm, envs, results.at(1.0))
@@ -213,16 +206,3 @@ class _Panels:
       and (number.suite, number.metric) == ('full', 'median')
       and number.frames == _PUBLISHED_FRAMES
     ]
-
-
-def _caption(artifact: artifacts.Artifact, source: _Panels) -> str:
-  """Describes the figure and the underlying runs."""
-  runs = [run for one in source.used for run in one.runs]
-  if not runs:
-    return (
-      f'{artifact.title}. Nothing is drawn, because none of its runs has been '
-      'evaluated.'
-    )
-  seeds = (one.seeds for one in source.used if one.runs)
-  made_of = captions.made_of(runs, seeds)
-  return ' '.join([f'{artifact.title}.', made_of, *source.how, *artifact.notes])

@@ -116,7 +116,10 @@ def _read_names(given: Sequence[str]) -> tuple[str, tuple[str, ...]]:
       f'artifact={artifacts[0]!r}: `{command}` applies to all requested runs. '
       'Remove the artifact.'
     )
-  known = (*artifacts_lib.ARTIFACTS, *(() if command else COMMANDS))
+  known = (
+    *artifacts_lib.ARTIFACTS,
+    *(each for each in COMMANDS if not command and each not in artifacts),
+  )
   for name in artifacts:
     command_line.known('artifact', name, known)
   default = () if command == 'render' else tuple(artifacts_lib.ARTIFACTS)

@@ -65,25 +65,18 @@ def data(artifact: str) -> dataset.Dataset:
     for number in numbers(table)
     if number.env
   }
-  runs = tuple(map(_run, unique.values()))
-  scores = (
-    dataset.Score(run.run_id, dataset.FINAL, run.actor_steps, 0, float(n.value))
-    for run, n in zip(runs, unique.values(), strict=True)
-  )
-  return dataset.Dataset(runs, tuple(scores))
-
-
-def _run(number: Printed) -> dataset.RunRow:
-  steps = number.frames // artifacts.PAPER_FRAMES_PER_STEP
-  return dataset.RunRow(
-    run_id=f'published/{number.artifact}/{number.arm}/{number.env}',
-    scale='paper',
-    stage=artifacts.stage_of(number.arm),
-    arm=number.arm,
-    env=number.env,
-    seed=0,
-    budget_steps=steps,
-    frames_per_step=artifacts.PAPER_FRAMES_PER_STEP,
-    status=dataset.DONE,
-    actor_steps=steps,
-  )
+  runs, scores = [], []
+  for number in unique.values():
+    run_id = f'published/{number.artifact}/{number.arm}/{number.env}'
+    stage = artifacts.stage_of(number.arm)
+    steps = number.frames // artifacts.PAPER_FRAMES_PER_STEP
+    run = dataset.RunRow(
+      *(run_id, 'paper', stage, number.arm, number.env, 0, steps),
+      frames_per_step=artifacts.PAPER_FRAMES_PER_STEP,
+      status=dataset.DONE,
+      actor_steps=steps,
+    )
+    value = float(number.value)
+    runs.append(run)
+    scores.append(dataset.Score(run_id, dataset.FINAL, steps, 0, value))
+  return dataset.Dataset(tuple(runs), tuple(scores))

@@ -5,14 +5,20 @@ with its figures. `experiments/README.md` shows the claims.
 """
 
 import pathlib
-from typing import Sequence
 
 from PIL import Image
 
 from bt_acme import files
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import sections
-from experiments.paper import claims, planning, report, results, scales
+from experiments.paper import (
+  claims,
+  folders,
+  planning,
+  report,
+  results,
+  scales,
+)
 
 FOLDER = pathlib.Path(__file__).with_name('measured')
 README = pathlib.Path(__file__).parents[1] / 'README.md'
@@ -26,18 +32,13 @@ _NUM_COLORS = 128
 
 
 def publish(
-  scale: scales.Scale,
-  dataset: dataset_lib.Dataset,
-  commands: Sequence[str],
-  artifacts: Sequence[str],
+  source: folders.Folder, dataset: dataset_lib.Dataset
 ) -> pathlib.Path:
   """Replaces the published results of a scale.
 
   Args:
-    scale: the scale.
-    dataset: the results of the scale.
-    commands: the commands that requested the runs.
-    artifacts: the ids of the artifacts in the report.
+    source: the directory of the runs.
+    dataset: the results of the runs.
 
   Returns:
     The path of the report.
@@ -45,18 +46,16 @@ def publish(
   Raises:
     ValueError: if an artifact cannot be made from the dataset.
   """
-  kept = lasting(dataset)
+  scale, kept = source.scale, lasting(dataset)
   with files.new_folder(FOLDER / scale.name) as folder:
     dataset_lib.write(folder, kept)
     pictures = folder / report.RESULTS
     found = results.Results(kept, scale.suites)
     rendered = [
       report.render(artifact, found, pictures, ('png',))[1]
-      for artifact in artifacts
+      for artifact in source.artifacts()
     ]
-    verdicts = claims.evaluate(found)
-    text = report.joined(scale, kept, commands, verdicts, rendered)
-    files.write_text(folder / 'README.md', text)
+    report.write(folder / 'README.md', source, found, rendered)
     for path in pictures.glob('*'):
       if path.suffix == '.png':
         # Lines need only a few colors, which reduces the size to a quarter.

@@ -7,15 +7,14 @@ from bt_acme import files
 from bt_acme.evaluation import panels
 from bt_acme.evaluation import tables as table_text
 from experiments.harness import dataset as dataset_lib
-from experiments.harness.dataset import RunRow
 from experiments.paper import (
   artifacts,
   claims,
   figures,
+  folders,
   hyperparameters,
   planning,
   results,
-  scales,
   table_formats,
   tables,
 )
@@ -51,7 +50,7 @@ def render(
   path = folder / artifact_id
   artifact = artifacts.ARTIFACTS[artifact_id]
   if artifact.is_figure:
-    figure = figures.make(artifact, found)
+    figure = figures.Figure(artifact, found)
     return _figure(artifact, path, figure, formats)
   if artifact.kind == 'drawing':
     csv_text, text = hyperparameters.network_texts()
@@ -85,7 +84,7 @@ def _figure(
   paths = _written(path, {'txt': caption})
   blocks = [figure.caption]
   formats = [one for one in formats if one in panels.FORMATS]
-  if figures.draw(path, artifact, figure, formats) is not None:
+  if figure.draw(path, formats) is not None:
     paths = (*(path.with_suffix(f'.{one}') for one in formats), *paths)
     if 'png' in formats:
       picture = f'{path.parent.name}/{path.name}.png'
@@ -93,37 +92,40 @@ def _figure(
   return paths, table_formats.section(artifact, blocks, missing)
 
 
-def joined(
-  scale: scales.Scale,
-  dataset: dataset_lib.Dataset,
-  commands: Sequence[str],
-  verdicts: Sequence[claims.Verdict],
+def write(
+  path: pathlib.Path,
+  folder: folders.Folder,
+  found: results.Results,
   sections: Sequence[str],
-) -> str:
-  """Returns the report of a scale as Markdown.
+) -> Sequence[claims.Verdict]:
+  """Writes the report of a directory as Markdown.
 
   Args:
-    scale: the scale.
-    dataset: the results of the scale.
-    commands: the commands that requested the runs.
-    verdicts: the verdicts on the paper's claims.
+    path: the path of the report.
+    folder: the directory of the runs.
+    found: the results of the runs.
     sections: the Markdown of each artifact.
+
+  Returns:
+    The verdicts on the paper's claims.
   """
+  scale, verdicts = folder.scale, claims.evaluate(found)
   parts = [
     f'# Tables and figures of Campos et al. 2021 at the scale `{scale.name}`\n',
-    '\n'.join(['```', *commands, '```\n']),
+    '\n'.join(['```', *folder.commands(), '```\n']),
     f'{planning.pretraining(scale)}\n',
-    f'## Runs\n\n{runs_table(dataset.runs)}',
+    f'## Runs\n\n{runs_table(found.dataset.runs)}',
     f'## Claims\n\n{claims.verdict_table(verdicts)}',
     *sections,
     claims.details(verdicts),
   ]
-  return '\n'.join(parts)
+  files.write_text(path, '\n'.join(parts))
+  return verdicts
 
 
-def runs_table(runs: Sequence[RunRow]) -> str:
+def runs_table(runs: Sequence[dataset_lib.RunRow]) -> str:
   """Formats the counts, duration, commits and devices of runs as Markdown."""
-  stages: dict[str, list[RunRow]] = {}
+  stages: dict[str, list[dataset_lib.RunRow]] = {}
   for run in runs:
     stages.setdefault(planning.STAGES[run.stage], []).append(run)
   statuses = (dataset_lib.DONE, dataset_lib.FAILED)

@@ -92,7 +92,7 @@ def _by_algorithm(artifact: artifacts.Artifact) -> _Layout:
     for (arm, share), title in titles.items()
   ]
   headers = (
-    f'{_SUITE_TITLES.get(suite, suite)}: {effects.STATISTICS[metric].title}'
+    f'{_SUITE_TITLES.get(suite, suite)}: {effects.STATISTICS[metric]["title"]}'
     for suite, metric in columns
   )
   return 'algorithm', tuple(headers), rows
@@ -105,7 +105,8 @@ def _by_environment(
   (suite,) = artifact.suites
   titles = {(env, 'score'): env for env in suites.get(suite, ())}
   for metric in artifact.metrics[1:]:
-    titles[suite, metric] = f'{effects.STATISTICS[metric].title}, normalized'
+    title = effects.STATISTICS[metric]['title']
+    titles[suite, metric] = f'{title}, normalized'
   rows = [
     (title, [_Number(arm, *row) for arm in artifact.arms])
     for row, title in titles.items()

@@ -125,7 +125,7 @@ def random(arms, envs, seeds=3, points=5):
 def figure(figure_id, dataset, suites=ALL_SUITES):
   """Makes a figure, by default with test suites."""
   found = results.Results(dataset, suites)
-  return figures.make(artifacts.ARTIFACTS[figure_id], found)
+  return figures.Figure(artifacts.ARTIFACTS[figure_id], found)
 
 
 def table(table_id, dataset, suites=artifacts.PAPER_SUITES):

@@ -9,7 +9,6 @@ from bt_acme.evaluation import intervals, panels
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import (
   artifacts,
-  figures,
   normalized_scores,
   report,
   results,
@@ -126,7 +125,7 @@ def test_figure_2_has_a_point_for_each_budget():
   np.testing.assert_allclose(after.values, [10.5, 100.5])
   np.testing.assert_allclose(after.low, [10, 100])
   np.testing.assert_allclose(fake.line(near, 'ngu').high, [11, 101])
-  picture = figures.draw('', artifacts.ARTIFACTS['fig2'], figure, ())
+  picture = figure.draw('', ())
   assert picture.get_supxlabel() == 'frames of pre-training'
   assert picture.axes[0].get_xscale() == 'symlog'
 

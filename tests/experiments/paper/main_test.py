@@ -36,6 +36,7 @@ def make_run(tmp_path, capsys, monkeypatch):
   ('arguments', 'message'),
   [
     (['tabel3'], "did you mean 'table3'"),
+    (['table3', 'plan'], "artifact='plan' is unknown"),
     (['table3', '--scale=labtop'], "did you mean 'laptop'"),
     (['table3', f'--games={_ENV}s'], f"did you mean '{_ENV}'"),
     (['table3', '--arms=bt_ngi'], "did you mean 'bt_ngu'"),

@@ -5,7 +5,7 @@ import collections
 import pytest
 
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import artifacts, effects, hyperparameters, published
+from experiments.paper import artifacts, effects, published
 
 
 def test_all_numbers_of_the_paper_are_included():
@@ -83,10 +83,3 @@ def test_all_artifacts_are_declared():
     named = {*effects.METRICS, 'score', 'greedy_extra_share'}
     assert set(artifact.metrics) <= named
     assert all(0 < point <= 1 for point in artifact.points)
-
-
-def test_the_defaults_match_the_paper():
-  # The preset `paper` determines the number of actors.
-  table = hyperparameters.table(artifacts.ARTIFACTS['table1'])
-  differ = {t for t, cells in table.rows.items() if cells[-1].text == 'no'}
-  assert differ <= {'Number of actors'}
