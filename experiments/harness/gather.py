@@ -8,7 +8,7 @@ import contextlib
 import csv
 import itertools
 import pathlib
-from typing import Any, Callable, Sequence
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -34,11 +34,7 @@ _MEANS = {
 
 
 def gather(
-  folder: pathlib.Path,
-  specs: Sequence[runs.RunSpec],
-  *,
-  scale: str,
-  frames_per_step: Callable[[str], int],
+  folder: pathlib.Path, specs: Sequence[runs.RunSpec], scale: str
 ) -> tuple[dataset.Dataset, tuple[str, ...]]:
   """Collects the results of runs.
 
@@ -46,7 +42,6 @@ def gather(
     folder: the directory of all runs.
     specs: the requested runs, including final evaluations.
     scale: the name of the scale.
-    frames_per_step: maps an environment to its frames per actor step.
 
   Returns:
     The dataset, with a row for each requested run, done or not, and a sentence
@@ -70,8 +65,7 @@ def gather(
       continue
     measured, notes = _scores(folder, spec, finals.get(spec.id))
     columns = _columns(folder, spec, status, measured)
-    frames = frames_per_step(spec.env)
-    rows.append(dataset.RunRow(scale=scale, frames_per_step=frames, **columns))
+    rows.append(dataset.RunRow(scale=scale, **columns))
     scores += measured
     problems += [dataset.Problem(note, spec.id) for note in notes]
     is_complete = status == dataset.DONE and (
@@ -134,6 +128,7 @@ def _columns(
   return {
     **columns,
     'run_id': spec.id,
+    'frames_per_step': runs.frames_per_step(spec.env),
     'status': status,
     'actor_steps': spec.budget_steps if status == dataset.DONE else steps,
     'command': spec.command,

@@ -9,6 +9,7 @@ import functools
 import hashlib
 import json
 import pathlib
+import re
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from bt_acme.behaviors import exported_folder
@@ -202,6 +203,16 @@ def ordered(specs: Iterable[RunSpec]) -> list[RunSpec]:
   return sorted(
     found.values(), key=lambda spec: (spec.stage != PRETRAINING, spec.seed)
   )
+
+
+def is_atari(env: str) -> bool:
+  """Returns whether an environment is an Atari game."""
+  return re.fullmatch('[a-z0-9_]+(:.*)?', env) is not None
+
+
+def frames_per_step(env: str) -> int:
+  """Returns the frames of an actor step: 4 on Atari, 1 elsewhere."""
+  return 4 if is_atari(env) else 1
 
 
 def has_setting(script: str, name: str) -> bool:

@@ -84,7 +84,7 @@ def _execute(options: argparse.Namespace) -> int:
   elif command == 'gather':
     _gather(folder)
   elif command == 'status':
-    print(planning.status(folder.path, folder.specs(), folder.scale))
+    print(planning.status(folder))
   elif command == 'publish':
     print(f'published: {_publish(folder)}')
   else:
@@ -93,9 +93,8 @@ def _execute(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace) -> str:
-  folder = options.folder
-  specs = declarations.declared(options.request, folder.scale)
-  return planning.plan(folder.path, specs, folder.scale, options.slots)
+  specs = declarations.declared(options.request, options.folder.scale)
+  return planning.plan(options.folder, specs, options.slots)
 
 
 def _make(options: argparse.Namespace) -> int:
@@ -126,10 +125,7 @@ def _make(options: argparse.Namespace) -> int:
 
 def _gather(folder: folders.Folder) -> None:
   data, diagnoses = gather_lib.gather(
-    folder.path,
-    folder.specs(),
-    scale=folder.scale.name,
-    frames_per_step=scales.frames_per_step,
+    folder.path, folder.specs(), folder.scale.name
   )
   dataset_lib.write(folder.path, data)
   for line in diagnoses[:_SHOWN_DIAGNOSES]:

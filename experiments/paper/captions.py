@@ -87,11 +87,11 @@ def _budgets(runs: set[RunRow]) -> list[str]:
   """Describes the ranges of frames of training and of pre-training."""
   learned, before = set(), set()
   for run in runs:
-    is_transfer = run.stage == 'transfer'
-    steps = run.pretraining_steps or (0 if is_transfer else run.budget_steps)
-    before.add(steps * run.frames_per_step)
-    if is_transfer:
-      learned.add(run.budget_steps * run.frames_per_step)
+    frames = run.budget_steps * run.frames_per_step
+    if run.stage == 'transfer':
+      learned.add(frames)
+      frames = 0
+    before.add(run.pretraining_steps * run.frames_per_step or frames)
   parts = []
   if learned := learned - {0}:
     parts.append(f'trained {_range(learned)} frames{_share(max(learned))}')

@@ -179,25 +179,23 @@ def _short(value: float) -> str:
 
 def csv_text(verdicts: Sequence[Verdict]) -> str:
   """Formats a CSV row for each effect, and one for a claim without effects."""
-  rows = [row for verdict in verdicts for row in _csv_rows(verdict)]
+  rows: list[dict[str, Any]] = []
+  for verdict in verdicts:
+    claim = {'claim': verdict.claim.id, 'verdict': verdict.verdict}
+    if not verdict.findings:
+      rows.append({**claim, 'missing': verdict.claim.note})
+    rows += [
+      {
+        **claim,
+        'effect': finding.effect.name,
+        'decides': int(finding.effect.decides),
+        **dict(zip(('ours', 'low', 'high'), finding.estimate, strict=True)),
+        'paper': effects.of_the_paper(finding.effect, verdict.claim.artifact),
+        'seeds': finding.seeds,
+        'worlds': len(finding.envs),  # english: ok
+        'scale': ' '.join(finding.scales),
+        'missing': ' '.join(dataset_lib.sentences(finding.problems)),
+      }
+      for finding in verdict.findings
+    ]
   return tables.csv_text(rows, digits=10)
-
-
-def _csv_rows(verdict: Verdict) -> list[dict[str, Any]]:
-  claim = {'claim': verdict.claim.id, 'verdict': verdict.verdict}
-  if not verdict.findings:
-    return [{**claim, 'missing': verdict.claim.note}]
-  return [
-    {
-      **claim,
-      'effect': finding.effect.name,
-      'decides': int(finding.effect.decides),
-      **dict(zip(('ours', 'low', 'high'), finding.estimate, strict=True)),
-      'paper': effects.of_the_paper(finding.effect, verdict.claim.artifact),
-      'seeds': finding.seeds,
-      'worlds': len(finding.envs),  # english: ok
-      'scale': ' '.join(finding.scales),
-      'missing': ' '.join(dataset_lib.sentences(finding.problems)),
-    }
-    for finding in verdict.findings
-  ]

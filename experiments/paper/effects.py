@@ -166,21 +166,15 @@ def measure(effect: Effect, found: results.Results) -> Finding:
     problems.append(
       dataset.Problem('The scale has no environments for', effect.suite)
     )
-  scales = {run.scale for sample in samples for run in sample.runs}
+  scales = sorted({run.scale for sample in samples for run in sample.runs})
   estimate, seeds = intervals.Estimate(math.nan, math.nan, math.nan), 0
-  is_measured = all(sample.envs for sample in samples)
-  if is_measured:
+  shared: tuple[str, ...] = ()
+  if all(sample.envs for sample in samples):
     values = (sample.values for sample in samples)
     estimate = intervals.bootstrap(COMPUTE[effect.statistic], *values)
-    seeds = min(sample.seeds for sample in samples)
-  return Finding(
-    effect,
-    estimate,
-    seeds,
-    samples[0].envs if is_measured else (),
-    tuple(sorted(scales)),
-    tuple(dict.fromkeys(problems)),
-  )
+    seeds, shared = min(s.seeds for s in samples), samples[0].envs
+  unique = dict.fromkeys(problems)
+  return Finding(effect, estimate, seeds, shared, tuple(scales), tuple(unique))
 
 
 def _samples(

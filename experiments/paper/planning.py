@@ -1,13 +1,12 @@
 """Describes planned and finished runs for readers."""
 
 import collections
-import pathlib
 import statistics
 from typing import Mapping, NamedTuple, Sequence
 
 from bt_acme.evaluation import tables
 from experiments.harness import dataset, processes, records, runs
-from experiments.paper import scales
+from experiments.paper import folders, scales
 
 STAGES = {
   runs.PRETRAINING: 'pre-training',
@@ -39,17 +38,18 @@ class StageEstimate(NamedTuple):
 
 
 def estimates(
-  folder: pathlib.Path, specs: Sequence[runs.RunSpec], scale: scales.Scale
+  folder: folders.Folder, specs: Sequence[runs.RunSpec]
 ) -> dict[str, StageEstimate]:
   """Estimates the cost of each stage."""
   found: dict[str, StageEstimate] = {}
   for stage in STAGES:
     group = [spec for spec in specs if spec.stage == stage]
-    done = {spec.id for spec in group if spec.is_done(folder)}
+    done = {spec.id for spec in group if spec.is_done(folder.path)}
     left = [spec for spec in group if spec.id not in done]
-    seconds = (records.read(folder, s).seconds for s in group if s.id in done)
+    finished = (spec for spec in group if spec.id in done)
+    seconds = (records.read(folder.path, spec).seconds for spec in finished)
     measured = [each for each in seconds if each]
-    estimate = sum(_seconds(spec, scale) for spec in left)
+    estimate = sum(_seconds(spec, folder.scale) for spec in left)
     if measured:
       estimate = statistics.median(measured) * len(left)
     if group:
@@ -64,13 +64,12 @@ def estimates(
 
 
 def plan(
-  folder: pathlib.Path,
+  folder: folders.Folder,
   specs: Sequence[runs.RunSpec],
-  scale: scales.Scale,
   slots: Sequence[processes.Slot],
 ) -> str:
   """Describes the planned runs as text; starts nothing."""
-  by_stage = estimates(folder, specs, scale)
+  scale, by_stage = folder.scale, estimates(folder, specs)
   found = list(by_stage.values())
   total = [sum(one[i] for one in found) for i in range(4)]
   rows = [
@@ -96,8 +95,8 @@ def plan(
     [
       tables.table(header, rows),
       time,
-      f'Disk space: {learning * scale.megabytes / 1000:,.2f} GB in {folder} '
-      '(estimate).',
+      f'Disk space: {learning * scale.megabytes / 1000:,.2f} GB in '
+      f'{folder.path} (estimate).',
       pretraining(scale),
     ]
   )
@@ -108,18 +107,16 @@ def pretraining(scale: scales.Scale) -> str:
   return f'Pre-training is {scales.PRETRAINING[scale.pretraining]}.'
 
 
-def status(
-  folder: pathlib.Path, specs: Sequence[runs.RunSpec], scale: scales.Scale
-) -> str:
+def status(folder: folders.Folder) -> str:
   """Describes the progress of the runs and their failures as text."""
   counts = collections.defaultdict[str, list[str]](list)
   failures: list[str] = []
-  for spec in specs:
-    found = records.status_of(folder, spec)
+  for spec in folder.specs():
+    found = records.status_of(folder.path, spec)
     counts[f'{STAGES[spec.stage]}: {spec.arm}'].append(found)
     if found == dataset.FAILED:
-      tail = records.read(folder, spec).tail[-_SHOWN_LINES:]
-      failures += ['', records.failure(folder, spec)]
+      tail = records.read(folder.path, spec).tail[-_SHOWN_LINES:]
+      failures += ['', records.failure(folder.path, spec)]
       failures += [f'  {line}' for line in tail]
   everything = [status for found in counts.values() for status in found]
   rows = [
@@ -127,7 +124,7 @@ def status(
     for name, found in (*counts.items(), ('all', everything))
   ]
   table = tables.table(['', *_STATUSES], rows)
-  return '\n'.join([pretraining(scale), table, *failures])
+  return '\n'.join([pretraining(folder.scale), table, *failures])
 
 
 def _wall_hours(

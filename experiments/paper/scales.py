@@ -12,10 +12,10 @@ and so is opening the door, like destroying walls in Hero.
 """
 
 import json
-import re
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from experiments import command_line
+from experiments.harness import runs
 from experiments.paper.artifacts import DATA, PAPER_SUITES, Suites
 
 SHARED, PER_SEED = 'shared', 'per_seed'
@@ -83,11 +83,6 @@ class Scale(NamedTuple):
     return tuple(dict.fromkeys(env for envs in suites for env in envs))
 
 
-def frames_per_step(env: str) -> int:
-  """Returns the frames of an actor step: 4 on Atari, 1 elsewhere."""
-  return 4 if _is_atari(env) else 1
-
-
 def pretraining_env(env: str) -> str:
   """Returns the environment in which to pre-train a policy for another one.
 
@@ -96,16 +91,12 @@ def pretraining_env(env: str) -> str:
   which would end the episode, and have another layout in each episode.
   """
   base = env.partition(':')[0]
-  return base if _is_atari(env) else f'{base}:no_goal'
+  return base if runs.is_atari(env) else f'{base}:no_goal'
 
 
 def get(name: str) -> Scale:
   """Returns a scale; raises ValueError for an unknown one."""
   return SCALES[command_line.known('scale', name, SCALES)]
-
-
-def _is_atari(env: str) -> bool:
-  return re.fullmatch('[a-z0-9_]+(:.*)?', env) is not None
 
 
 SCALES: Mapping[str, Scale] = {

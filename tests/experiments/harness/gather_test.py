@@ -137,9 +137,7 @@ def _finish(folder, spec, *, episodes=2, value=1.0):
 
 
 def _gather(folder, specs):
-  return gather.gather(
-    folder, specs, scale='smoke', frames_per_step=lambda env: 1
-  )
+  return gather.gather(folder, specs, 'smoke')
 
 
 @pytest.mark.parametrize('key', ['sessions', 'lives'])

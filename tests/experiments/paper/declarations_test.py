@@ -115,7 +115,7 @@ def test_the_papers_runs():
   ],
 )
 def test_environments_of_pretraining(env, frames, pretraining):
-  assert scales.frames_per_step(env) == frames
+  assert runs.frames_per_step(env) == frames
   assert scales.pretraining_env(env) == pretraining
 
 

@@ -5,13 +5,17 @@ import json
 import pytest
 
 from experiments.harness import processes, records, runs
-from experiments.paper import declarations, planning, scales
+from experiments.paper import declarations, folders, planning, scales
 
 _REQUEST = declarations.Request(
   ('table3',), (0, 1), ('MiniGrid-Empty-8x8-v0',), ('bt_ngu',)
 )
 _SPECS = declarations.declared(_REQUEST, scales.LAPTOP)
 _CPU, _GPU = processes.Slot('core', {}), processes.Slot('GPU', {}, is_gpu=True)
+
+
+def _folder(path):
+  return folders.Folder(path, scales.LAPTOP)
 
 
 def _finish(folder, spec, seconds):
@@ -22,7 +26,7 @@ def _finish(folder, spec, seconds):
 
 
 def test_estimates_before_any_run(tmp_path):
-  found = planning.estimates(tmp_path, _SPECS, scales.LAPTOP)
+  found = planning.estimates(_folder(tmp_path), _SPECS)
   rate = scales.LAPTOP.steps_per_second
   transfer = found[runs.TRANSFER]
   assert (transfer.runs, transfer.left, transfer.actor_steps) == (2, 2, 80_000)
@@ -36,7 +40,7 @@ def test_estimates_before_any_run(tmp_path):
 def test_a_finished_run_determines_the_estimate_for_the_others(tmp_path):
   first = next(spec for spec in _SPECS if spec.stage == runs.TRANSFER)
   _finish(tmp_path, first, seconds=720.0)
-  transfer = planning.estimates(tmp_path, _SPECS, scales.LAPTOP)[runs.TRANSFER]
+  transfer = planning.estimates(_folder(tmp_path), _SPECS)[runs.TRANSFER]
   assert (transfer.runs, transfer.left, transfer.actor_steps) == (2, 1, 40_000)
   assert transfer.hours == pytest.approx(0.2) and transfer.is_measured
 
@@ -60,5 +64,5 @@ def test_hours_with_slots(kinds, hours):
 
 
 def test_nothing_to_run_takes_no_time(tmp_path):
-  text = planning.plan(tmp_path, [], scales.SMOKE, [_CPU])
+  text = planning.plan(_folder(tmp_path), [], [_CPU])
   assert 'With 1 slot: 0.00 h' in text
