@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_484,
-  'lines of code in bt_acme/runtime': 4_406,
-  'lines of code in experiments': 4_881,
-  'lines of code in benchmarks': 2_622,
-  'classes': 272,
+  'lines of code': 24_296,
+  'lines of code in bt_acme/runtime': 4_342,
+  'lines of code in experiments': 4_754,
+  'lines of code in benchmarks': 2_616,
+  'classes': 265,
   'public class names that several classes have': 2,
-  'lines of tests': 31_176,
+  'lines of tests': 30_979,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]
@@ -83,7 +83,7 @@ def _shared_names():
 
 
 _COUNTS = {
-  'lines of code': _code_in,
+  'lines of code': 24_296code_in,
   'lines of code in bt_acme/runtime': lambda: _code_in('bt_acme/runtime'),
   'lines of code in experiments': lambda: _code_in('experiments'),
   'lines of code in benchmarks': lambda: _code_in('benchmarks'),
