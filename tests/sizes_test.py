@@ -83,7 +83,7 @@ def _shared_names():
 
 
 _COUNTS = {
-  'lines of code': 24_296code_in,
+  'lines of code': _code_in,
   'lines of code in bt_acme/runtime': lambda: _code_in('bt_acme/runtime'),
   'lines of code in experiments': lambda: _code_in('experiments'),
   'lines of code in benchmarks': lambda: _code_in('benchmarks'),

@@ -13,7 +13,7 @@ import pathlib
 import re
 import tempfile
 import time
-from typing import Any, ClassVar, Mapping, Union
+from typing import Any, ClassVar, Mapping, Sequence, Union
 
 import numpy as np
 
