@@ -52,10 +52,7 @@ class Process:
 
   Attributes:
     slot: the share of the machine that runs may use.
-    connection: readable when the run has ended or reports a value.
   """
-
-  connection: Any
 
   def __init__(self, slot: Slot):
     self.slot = slot
@@ -64,7 +61,7 @@ class Process:
   def start(self, call: Call, log: pathlib.Path) -> None:
     """Starts a run and overwrites a log with its output."""
     if self._process is None or not self._process.is_alive():
-      self.connection, theirs = _SPAWN.Pipe()
+      self._connection, theirs = _SPAWN.Pipe()
       # Until the process can handle signals, they wait.
       mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
       process = _SPAWN.Process(target=_serve, args=(self.slot, theirs))
@@ -73,7 +70,7 @@ class Process:
       theirs.close()
       self._process = process
     with contextlib.suppress(BrokenPipeError):  # `wait` notes the loss.
-      self.connection.send((call, log))
+      self._connection.send((call, log))
 
   def wait(self, seconds: float, on_news: Report) -> int | None:
     """Waits for the run to end or to report a value.
@@ -86,9 +83,9 @@ class Process:
       The exit code of the run, negative for a signal; None if it still runs.
     """
     try:
-      if not self.connection.poll(seconds):
+      if not self._connection.poll(seconds):
         return None
-      has_ended, value = self.connection.recv()
+      has_ended, value = self._connection.recv()
     except (EOFError, ConnectionResetError):
       self._signal(os.killpg, signal.SIGTERM)  # Its script may still run.
       self._process.join()
@@ -105,13 +102,12 @@ class Process:
   def kill(self) -> None:
     """Kills the process and its child processes."""
     self._signal(os.killpg, signal.SIGKILL)
-    self._signal(os.kill, signal.SIGKILL)  # It may not have a group yet.
 
   def close(self) -> None:
     """Shuts down the process, which does not execute a run."""
     if self._process is not None:
       with contextlib.suppress(OSError):  # The process was killed.
-        self.connection.send(None)
+        self._connection.send(None)
       self._process.join()
       self._process = None
 

@@ -1,8 +1,9 @@
 """Executes runs with any number of workers on any number of machines.
 
-All workers share one directory. For each free slot of its machine, a worker
-takes the first run that no other worker holds and whose dependencies are done,
-executes it in the process of the slot, and then acts on its exit code:
+All workers share one directory. For each slot of its machine, a worker has a
+thread, which takes the first run that no other worker holds and whose
+dependencies are done, executes it in the process of the slot, and then acts on
+its exit code:
 
   0        the run is done, provided that all its output files exist
   128 + n  stopped by signal n and saved: any worker can resume it
@@ -14,9 +15,11 @@ import collections
 import contextlib
 import functools
 import pathlib
+import queue
 import signal
+import threading
 import time
-from multiprocessing import connection
+from concurrent import futures
 from typing import Any, Callable, NamedTuple, Sequence
 
 from bt_acme.runtime import interrupts, workdir_lock
@@ -77,7 +80,7 @@ class Worker:
     *,
     hours: float = float('inf'),
     say: Callable[[str], None] = print,
-    on_end: Callable[[Any, str], None] | None = None,
+    on_end: Callable[[Any, str, bool], None] | None = None,
     on_news: Callable[[Any, Any], None] = lambda run, news: None,
   ):
     """Initializes a worker; `work` starts it.
@@ -89,8 +92,8 @@ class Worker:
       slots: the slots; each executes one run at a time.
       hours: time limit, after which all runs are saved and stopped.
       say: called with each line of status.
-      on_end: called with each run that has ended and its outcome in words; by
-        default, the outcome is passed to `say`.
+      on_end: called with each run that has ended, its outcome in words, and
+        whether it was done then; by default, the outcome is passed to `say`.
       on_news: called with a run and each value that the run reports.
     """
     self._folder = folder.absolute()
@@ -99,15 +102,13 @@ class Worker:
     self._is_mixed = len({slot.is_gpu for slot in slots}) > 1
     self._deadline = time.monotonic() + 3600 * hours
     self._say = say
-    self._on_end = on_end or (lambda run, news: say(f'{run.id}: {news}'))
+    self._on_end = on_end or (lambda run, news, _: say(f'{run.id}: {news}'))
     self._on_news = on_news
+    # Calls of the threads that the main thread makes.
+    self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
     self._done: set[str] = set()  # Cache: a run that is done stays done.
-    self._unsettled = list(todo)
-    self._next_scan = 0.0
-    # The run of each busy process, the lock of the run, and its start time.
-    self._running: dict[
-      processes.Process, tuple[records.Runnable, locks.Lock, float]
-    ] = {}
+    # Held to start a run or to stop all; notified when a run has ended.
+    self._changing = threading.Condition()
     self._is_stopping = False
     self._stopped_at = float('inf')
     self._wrong_flags = ''
@@ -117,17 +118,21 @@ class Worker:
     """Executes runs until all are done or failed, or until stopped."""
     with (
       interrupts.handled(interrupts.stop_signals(), self._note_signal),
-      contextlib.ExitStack() as closing,
+      futures.ThreadPoolExecutor(len(self._processes)) as threads,
     ):
-      for process in self._processes:
-        closing.callback(process.close)
+      working = {threads.submit(self._serve, each) for each in self._processes}
       try:
-        while not self._is_stopping and (self._start_runs() or self._running):
-          self._wait()
+        while working:
+          ended, working = futures.wait(
+            working, _POLL_SECONDS, futures.FIRST_COMPLETED
+          )
+          while not self._calls.empty():
+            self._calls.get()()
+          for thread in ended:
+            thread.result()
+          self._stop_if_needed()
       finally:
-        self._stop()
-        while self._running:
-          self._wait()
+        self._ask_to_end()
     states: dict[str, list[records.Runnable]] = collections.defaultdict(list)
     for run in self._todo:
       states[self._state(run)].append(run)
@@ -136,24 +141,25 @@ class Worker:
       *(len(states['']), self._wrong_flags, self._signum),
     )
 
-  def _start_runs(self) -> bool:
-    """Starts runs in free slots; returns False if all runs are settled."""
-    if time.monotonic() < self._next_scan:
-      return True
-    self._next_scan = time.monotonic() + _SCAN_SECONDS
-    for run in list(self._unsettled):
-      # With slots of both kinds, training uses GPUs and evaluations use cores.
-      free = [
-        process
-        for process in self._processes
-        if process not in self._running
-        and (not self._is_mixed or process.slot.is_gpu != run.is_evaluation)
-      ]
-      if free and self._state(run):
-        self._unsettled.remove(run)
-      elif free and run.is_ready(self._folder):
-        self._take(run, free[0])
-    return bool(self._unsettled)
+  def _serve(self, process: processes.Process) -> None:
+    """Executes runs in a process until all are settled; called in a thread."""
+    # With slots of both kinds, training uses GPUs and evaluations use cores.
+    todo = [
+      run
+      for run in self._todo
+      if not self._is_mixed or process.slot.is_gpu != run.is_evaluation
+    ]
+    with contextlib.closing(process):
+      while todo and not self._is_stopping:
+        for run in list(todo):
+          if self._state(run):
+            todo.remove(run)
+          elif run.is_ready(self._folder) and self._take(run, process):
+            break
+        else:  # The remaining runs wait for others.
+          with self._changing:
+            if not self._is_stopping:
+              self._changing.wait(_SCAN_SECONDS)
 
   def _state(self, run: records.Runnable) -> str:
     """Returns the final state of a run; empty if the run is not settled."""
@@ -165,64 +171,65 @@ class Worker:
     needed = {self._state(needed) for needed in run.needed}
     return _BLOCKED if needed & {_FAILED, _BLOCKED} else ''
 
-  def _take(self, run: records.Runnable, process: processes.Process) -> None:
-    """Starts a run unless another worker holds it."""
+  def _take(self, run: records.Runnable, process: processes.Process) -> bool:
+    """Executes a run; returns False if the run is not available."""
     try:
       lock = locks.Lock(records.path_of(self._folder, run, 'lock'))
     except BlockingIOError:
-      return
-    with contextlib.ExitStack() as unless_started:
-      unless_started.callback(lock.close)
+      return False
+    with contextlib.closing(lock):
       # No other host executes the run, because its lock was free. On this host,
       # the script of a killed worker may still be saving its state.
       workdir = self._folder / records.WORKDIRS / run.id
       workdir_lock.clear(workdir)
       # Another worker may have finished the run in the meantime.
       if locks.is_held(workdir) or self._state(run):
-        return
+        return False
+      began = time.monotonic()
+      code = self._execute(run, process, lock)
+      if code is not None:
+        self._note_end(run, code, time.monotonic() - began)
+    with self._changing:
+      self._changing.notify_all()
+    return True
+
+  def _execute(
+    self, run: records.Runnable, process: processes.Process, lock: locks.Lock
+  ) -> int | None:
+    """Returns the exit code of a run; None if another worker has the run."""
+    with self._changing:
+      if self._is_stopping:
+        return None
       records.begin(self._folder, run)
       log = records.path_of(self._folder, run, 'log')
       process.start(run.call(self._folder), log)
-      unless_started.pop_all()
-    self._running[process] = run, lock, time.monotonic()
     if process.slot.name:
-      self._say(f'{run.id}: starting on {process.slot.name}')
-
-  def _wait(self) -> None:
-    """Waits for news of the runs, but not longer than until the next checks."""
-    busy = {process.connection: process for process in self._running}
-    for ready in connection.wait(list(busy), _POLL_SECONDS):
-      process = busy[ready]
-      run, lock, began = self._running[process]
-      code = process.wait(0, functools.partial(self._on_news, run))
-      if code is not None:
-        with self._released(process):
-          self._note_end(run, code, time.monotonic() - began)
-    for process, (run, lock, _) in list(self._running.items()):
+      self._tell(self._say, f'{run.id}: starting on {process.slot.name}')
+    on_news = functools.partial(self._tell, self._on_news, run)
+    while (code := process.wait(_POLL_SECONDS, on_news)) is None:
       # Other workers see that this one is alive.
       if not lock.touch():
         # This machine was suspended, and another one has resumed the run.
-        with self._released(process):
-          process.kill()
-          process.close()
-          self._say(f'{run.id}: another worker has taken it over')
-    self._stop_if_needed()
-
-  def _released(self, process: processes.Process) -> Any:
-    """Returns a context whose end releases the lock of a run that has ended."""
-    _, lock, _ = self._running.pop(process)
-    self._next_scan = 0.0
-    return contextlib.closing(lock)
+        process.kill()
+        process.close()
+        self._tell(self._say, f'{run.id}: another worker has taken it over')
+        break
+    return code
 
   def _note_end(self, run: records.Runnable, code: int, seconds: float) -> None:
     news = records.end(
       self._folder, run, code, seconds, is_stopping=self._is_stopping
     )
-    self._on_end(run, news)
+    # When the main thread calls it, the run may have been started again.
+    self._tell(self._on_end, run, news, run.is_done(self._folder))
     if code == records.WRONG_FLAGS and not self._is_stopping:
       tail = records.tail_of_log(self._folder, run)
       self._wrong_flags = '\n'.join([str(run), *tail])
       self._stop('a script rejected its flags')
+
+  def _tell(self, function: Callable[..., None], *values: Any) -> None:
+    """Calls a function in the main thread, later."""
+    self._calls.put(functools.partial(function, *values))
 
   def _stop_if_needed(self) -> None:
     now = time.monotonic()
@@ -233,16 +240,19 @@ class Worker:
     if now > self._stopped_at + _SHUTDOWN_SECONDS:
       self._kill()
 
-  def _stop(self, why: str = '') -> None:
+  def _stop(self, why: str) -> None:
     """Asks all runs to save their state and exit."""
-    if self._is_stopping:
-      return
-    self._is_stopping = True
-    self._stopped_at = time.monotonic()
-    if why:
-      self._say(f'Stopping: {why}.')
-    for process in self._processes:
-      process.stop()
+    if not self._is_stopping:
+      self._stopped_at = time.monotonic()
+      self._tell(self._say, f'Stopping: {why}.')
+      self._ask_to_end()
+
+  def _ask_to_end(self) -> None:
+    with self._changing:
+      self._is_stopping = True
+      self._changing.notify_all()
+      for process in self._processes:
+        process.stop()
 
   def _kill(self) -> None:
     for process in self._processes:

@@ -134,8 +134,8 @@ def test_a_worker_drops_a_run_whose_lock_is_lost(work, monkeypatch):
   assert any('another worker has taken it over' in line for line in lines)
 
 
-def _interrupt(run, news):
-  del run, news
+def _interrupt(run, news, is_done):
+  del run, news, is_done
   os.kill(os.getpid(), signal.SIGINT)
 
 
