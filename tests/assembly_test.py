@@ -1,5 +1,6 @@
 """Tests assembling agents from their configuration."""
 
+import dataclasses
 import pickle
 
 import pytest
@@ -33,6 +34,26 @@ def test_a_jitted_behavior_is_checked():
       fakes.SPEC,
       (fakes.Proposing(2.7),),
     )
+
+
+def test_a_renamed_agent_is_not_validated_again():
+  validated = []
+
+  class Counting(behaviors.Uniform):
+    def validate(self, observation_shape, action_spec):
+      validated.append(observation_shape)
+
+  agent = assembly.Agent(
+    fakes.make_config(config_lib.BTConfig), fakes.SPEC, (Counting(),)
+  )
+  assert 'network' not in vars(agent)  # The slowest part is created lazily.
+  renamed = agent.named('other')
+  assert renamed.network is not None and renamed != agent
+  assert renamed.spec == agent.spec._replace(name='other')
+  assert renamed.nameless == agent.nameless and len(validated) == 1
+  assert hash(renamed.nameless) == hash(agent.nameless)
+  dataclasses.replace(agent, spec=agent.spec._replace(name='other'))
+  assert len(validated) == 2
 
 
 def test_reward_specs(tmp_path):

@@ -15,12 +15,13 @@ _EPISODES = 4  # The maximum number of episodes of an evaluation.
 
 
 def make_runs_small(monkeypatch):
-  """Makes the preset for MiniGrid and all evaluations tiny."""
-  preset = presets.PRESETS['minigrid']
-  small = preset._replace(settings={**preset.settings, **SETTINGS})
-  monkeypatch.setattr(
-    presets, 'PRESETS', {**presets.PRESETS, 'minigrid': small}
-  )
+  """Makes the presets for MiniGrid and all evaluations tiny."""
+  small = {
+    name: preset._replace(settings={**preset.settings, **SETTINGS})
+    for name, preset in presets.PRESETS.items()
+    if name.startswith('minigrid')
+  }
+  monkeypatch.setattr(presets, 'PRESETS', {**presets.PRESETS, **small})
   evaluate_few_episodes(monkeypatch)
   # The environments that an example registers are forgotten again.
   monkeypatch.setattr(registry, '_registered', dict(registry._registered))

@@ -164,6 +164,9 @@ PRESETS: Mapping[str, Preset] = {
     '`minigrid-explorer`',
     {
       **_MINIGRID,
+      # The default epsilon of behaviors is kept, because a larger one may spoil
+      # most of their episodes, and so is the state of a behavior, which
+      # remembers what the agent did before a flight.
       # The agent follows the behavior unless its own action is clearly better.
       'extra_action_margin': 0.1,
       # Episodes with hardly any flights show the agent where it would get

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
+import jaxlib
 import numpy as np
 
 from bt_acme import assembly, files, untrusted, version
@@ -22,7 +23,9 @@ _FILE = 'nodes'
 # Other versions of these packages may compute different results.
 _VERSIONS = {
   'bt_acme': version.__version__,
-  **{name: version.installed(name) for name in ('jax', 'jaxlib', 'numpy')},
+  'jax': jax.__version__,
+  'jaxlib': jaxlib.__version__,
+  'numpy': np.__version__,
 }
 
 

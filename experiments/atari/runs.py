@@ -1,4 +1,4 @@
-"""Launched runs, as both commands train and show them."""
+"""Trains and shows launched runs, for both commands."""
 
 import dataclasses
 import pathlib

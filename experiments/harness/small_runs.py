@@ -31,7 +31,7 @@ PRESET = 'minigrid'
 NUM_EPISODES = 64  # Episodes of each evaluation.
 # Explorers are also evaluated after these shares of their training.
 SHARES = (0.25, 0.5, 0.75)
-# The episodes of which half must be solved in `steps_until_half_solved`.
+# The window of `steps_until_half_solved`, in episodes.
 _RECENT_EPISODES = 64
 
 _NUM_ENVIRONMENTS = 16  # Environments that a run steps at once.
@@ -317,7 +317,7 @@ def _train(
 
   paths: list[str] = []
   with tempfile.TemporaryDirectory(prefix='bt_acme-') as workdir:
-    shared: dict[str, Any] = {
+    arguments: dict[str, Any] = {
       **run.settings,
       'max_actor_steps': run.actor_steps,
       'seed': run.seed,
@@ -331,17 +331,17 @@ def _train(
     if run.explores:
       snapshots = [round(share * run.actor_steps) for share in SHARES]
       steps = ','.join(map(str, snapshots))
-      trained = bt_acme.pretrain(run.env, snapshot_steps=steps, **shared)
+      trained = bt_acme.pretrain(run.env, snapshot_steps=steps, **arguments)
       paths = [f'{workdir}/behavior-{step}' for step in snapshots]
     else:
       transferred = run.transferred(folder)
       if run.init:
-        shared.update(init_from=transferred[0], init=run.init)
+        arguments.update(init_from=transferred[0], init=run.init)
       if run.kind == 'bt':
         transferred = transferred or ['action_repeat']
-        trained = bt_acme.transfer(run.env, transferred, **shared)
+        trained = bt_acme.transfer(run.env, transferred, **arguments)
       else:
-        trained = bt_acme.train(run.env, **shared)
+        trained = bt_acme.train(run.env, **arguments)
     if trained.actor_steps < run.actor_steps:
       raise KeyboardInterrupt  # Another attempt starts from the beginning.
     states: list[Any] = [*map(behaviors.Exported, paths), trained]
@@ -378,7 +378,7 @@ def _evaluate(
 
 
 def steps_until_half_solved(training: Sequence[Row], budget: int) -> float:
-  """Returns the actor steps until half of the recent episodes are solved.
+  """Returns the actor steps until half of the last 64 episodes are solved.
 
   Args:
     training: the metrics of the training episodes.
@@ -425,11 +425,11 @@ def _summary(recordings: list[recorder.Recording]) -> Row:
 
 
 def _visits(
-  run: SmallRun, agent: assembly.Agent, state: list[Any]
+  run: SmallRun, agent: assembly.Agent, states: list[Any]
 ) -> dict[str, Any]:
   """Counts the visits of a policy to each cell of `run.map_env`."""
   run = dataclasses.replace(run, episodes=run.map_episodes)
-  (recordings,) = _play(run, _agent_in(agent, run.map_env), state)
+  (recordings,) = _play(run, _agent_in(agent, run.map_env), states)
   columns, rows = environments.make(run.map_env, seed=0).grid_size()
   counts = np.zeros([rows, columns], np.int64)
   for recording in recordings:

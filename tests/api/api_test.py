@@ -434,7 +434,11 @@ def test_register_gymnasium_environment():
   bt_acme.register_environment('lights', lambda seed: _Lights())
   settings = {**WITHOUT_EVALUATIONS, 'max_actor_steps': 200}
   run = bt_acme.train('lights', **settings)
-  assert len(np.unique(run.episodes['episode_return'])) > 2
+  again = bt_acme.train('lights', **{**settings, 'max_actor_steps': 100})
+  again.resume(200)
+  returns = run.episodes['episode_return']
+  np.testing.assert_array_equal(again.episodes['episode_return'], returns)
+  assert len(np.unique(returns)) > 2
   assert bt_acme.evaluate(run, episodes=2).cells is None
   with pytest.raises(ValueError, match='does not render images'):
     bt_acme.video.show(run)

@@ -133,7 +133,7 @@ def test_random_numbers_depend_on_seed_and_step_number():
       state, _, metrics = step(state, _toy_batch(), jnp.ones([4]))
       draws.append(float(metrics['draw']))
       # Adam moves by its own learning rate, whose gradient is the draw.
-      assert before - state.intrinsic_params['w'] > 0.05
+      assert 0.05 < before - state.intrinsic_params['w'] < 0.15
     runs.append(draws)
   assert runs[0] == runs[1]
   assert len({*runs[0], *runs[2]}) == 6
