@@ -164,9 +164,10 @@ PRESETS: Mapping[str, Preset] = {
     '`minigrid-explorer`',
     {
       **_MINIGRID,
-      # The default epsilon of behaviors is kept, because a larger one may spoil
-      # most of their episodes, and so is the state of a behavior, which
-      # remembers what the agent did before a flight.
+      # `behavior_epsilon` and `flight_behavior_state` keep their defaults: more
+      # random actions may spoil most episodes of the behavior, and its state
+      # tells it what happened before a flight.
+      #
       # The agent follows the behavior unless its own action is clearly better.
       'extra_action_margin': 0.1,
       # Episodes with hardly any flights show the agent where it would get
