@@ -174,6 +174,8 @@ PRESETS: Mapping[str, Preset] = {
       # stuck. If flights always rescue it, those states look valuable.
       'min_flight_probability': 0.002,
       'flight_exponent': 1.5,
+      # A behavior that fails alone may succeed after a few random actions.
+      'flight_epsilon': 0.3,
     },
     _MINIGRID_PRETRAINING,
     _MINIGRID_TASK,

@@ -67,6 +67,12 @@ class TransferConfig:
     max_flight_length: Maximum length of a flight in actor steps; longer flights
       are clipped. The paper does not say whether there is a limit, without
       which the mean length is infinite; 10,000 follows ez-greedy.
+    flight_epsilon: Largest probability of a random action at a step of a flight.
+      Half of the episodes have no such actions; the others draw their
+      probability between a tenth of this value and this value. They show the
+      agent states that the behavior alone would not reach. Unlike with
+      behavior_epsilon, the extra action stays as good as the behavior, because
+      a random action counts as the agent's own. The paper has none.
     behavior_roles: Comma-separated roles, one per behavior: `both`, `fly`
       (flights only, without an extra action) or `choose` (an extra action
       only). Empty gives all behaviors both roles, as in the paper.
@@ -157,6 +163,7 @@ class TransferConfig:
   max_flight_length: int = checks.setting(
     10_000, minimum=1, maximum=_LONGEST_FLIGHT
   )
+  flight_epsilon: float = checks.setting(0.0, minimum=0, maximum=1)
   behavior_roles: str = ''
   flight_priorities: str = checks.setting('fixed', choices=('fixed', 'learned'))
   priority_signal: str = checks.setting(
@@ -255,7 +262,7 @@ class TransferConfig:
       extra = ('extra_action_margin', 'choice_rule')
       checks.require_defaults(self, *extra, without='extra_action=False')
     if not self.flights:
-      of_flights = ('flight_priorities', 'flight_law')
+      of_flights = ('flight_priorities', 'flight_law', 'flight_epsilon')
       checks.require_defaults(self, *of_flights, without='flights=False')
     if self.flight_law == 'jump_start':
       checks.require_defaults(

@@ -235,6 +235,11 @@ def _select_action(
     ends = parts.law.ends(q_values, resolution.choice)
     flight_step, flight = flights.end(flight_step, flight, ends)
     resolution = _resolve(parts, choice, proposals, flight_step)
+  if parts.use_flights and parts.config.flight_epsilon:
+    # Splitting a key may give the same keys as folding in 0, 1 and 2.
+    explore_key = jax.random.fold_in(state.key, 3)
+    epsilon = jnp.where(flight_step.in_flight, flight.epsilon, 0.0)
+    resolution = _explore(parts, explore_key, epsilon, resolution)
   hold = parts.agent.hold
   if parts.config.flight_recurrent_state == 'hold' and hold is not None:
     agent = hold(agent, flight_step.in_flight)
@@ -345,6 +350,34 @@ def _resolve(
     action=action.astype(jnp.int32),
     choice=jnp.where(flight.in_flight, flight_label, choice).astype(jnp.int32),
     source=source.astype(jnp.uint8),
+  )
+
+
+def _explore(
+  parts: _Parts,
+  key: types.PRNGKey,
+  epsilon: jax.Array,
+  resolution: Resolution,
+) -> Resolution:
+  """Replaces an action of a flight by a random one, which labels the step.
+
+  The extra action would not have had this outcome.
+
+  Args:
+    parts: the parts of the core.
+    key: the random key for drawing.
+    epsilon: float32 [], the probability of replacing the action.
+    resolution: the outcome without random actions.
+
+  Returns:
+    The outcome.
+  """
+  explore_key, action_key = jax.random.split(key)
+  explores = jax.random.uniform(explore_key) < epsilon
+  drawn = jax.random.randint(action_key, [], 0, parts.num_actions)
+  return resolution._replace(
+    action=jnp.where(explores, drawn, resolution.action),
+    choice=jnp.where(explores, drawn, resolution.choice),
   )
 
 

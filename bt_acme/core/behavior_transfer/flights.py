@@ -27,12 +27,15 @@ class FlightState(NamedTuple):
       drawn for each episode, the behavior of this episode.
     start_probability: float32 [], epsilon_levy of this episode.
     law: the state of the law, which outlives episodes; () for most laws.
+    epsilon: float32 [], the probability of a random action at a step of a
+      flight, constant in an episode; () if `flight_epsilon` is 0.
   """
 
   steps_left: jax.Array
   behavior: jax.Array
   start_probability: jax.Array
   law: Any = ()
+  epsilon: Any = ()
 
 
 class FlightInput(NamedTuple):
@@ -139,9 +142,14 @@ def new_episode(
 ) -> FlightState:
   """Draws epsilon_levy ~ LogUniform[min, max] for a new episode.
 
+  With `flight_epsilon`, the epsilon of the episode's flights is drawn as well.
+  It is 0 with probability 1/2, and otherwise from
+  LogUniform[flight_epsilon / 10, flight_epsilon].
+
   Args:
     key: the random key for drawing.
-    config: the settings `min_flight_probability` and `max_flight_probability`.
+    config: the settings `min_flight_probability`, `max_flight_probability` and
+      `flight_epsilon`.
     law: the state of the law.
 
   Returns:
@@ -155,7 +163,13 @@ def new_episode(
     float(np.log(config.max_flight_probability)),
   )
   zero = jnp.zeros([], jnp.int32)
-  return FlightState(zero, zero, jnp.exp(log_probability), law)
+  state = FlightState(zero, zero, jnp.exp(log_probability), law)
+  if not config.flight_epsilon:
+    return state
+  half_key, epsilon_key = jax.random.split(jax.random.fold_in(key, 1))
+  epsilon = config.flight_epsilon * 10 ** (jax.random.uniform(epsilon_key) - 1)
+  is_exact = jax.random.bernoulli(half_key)
+  return state._replace(epsilon=jnp.where(is_exact, 0.0, epsilon))
 
 
 def no_flight(state: FlightState) -> FlightStep:
@@ -210,6 +224,7 @@ def step(
       behavior,
       state.start_probability,
       law_state,
+      state.epsilon,
     ),
   )
 

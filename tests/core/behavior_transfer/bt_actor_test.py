@@ -116,6 +116,55 @@ def _always_by_two():
   return _run(num_behaviors=3, weights=weights, **_ALWAYS)[1]
 
 
+def test_random_actions_in_flights_label_their_steps():
+  """With flight_epsilon=1, an episode's epsilon is 0 or in [0.1, 1]."""
+  _, core, params = _wrapped(flight_epsilon=1.0, **_ALWAYS)
+  run = jax.jit(
+    lambda key: toys.scan(
+      core,
+      _no_host_inputs(1),
+      params,
+      (core.init(key, 0.0), jnp.full([], types.NO_ACTION, jnp.int32)),
+      _SHOWN,
+    )
+  )
+  changed_by_epsilon = {}
+  for seed in range(40):
+    actions, extras, states, _ = jax.tree.map(
+      np.asarray, run(jax.random.PRNGKey(seed))
+    )
+    assert np.all(extras['source'] == types.FLIGHT)
+    proposals, _ = _witness_proposals(actions, 0)
+    np.testing.assert_array_equal(extras['proposals'][:, 0], proposals)
+    labels = extras['choice']
+    is_random = labels < _A
+    np.testing.assert_array_equal(actions[is_random], labels[is_random])
+    np.testing.assert_array_equal(
+      actions[~is_random], extras['proposals'][~is_random, 0]
+    )
+    for epsilon, random in zip(states.flight.epsilon, is_random, strict=True):
+      changed_by_epsilon.setdefault(float(epsilon), []).append(random)
+  assert not any(changed_by_epsilon.pop(0.0))
+  epsilons = np.array([e for e, r in changed_by_epsilon.items() for _ in r])
+  assert epsilons.min() >= 0.0999 and epsilons.max() <= 1
+  random = np.concatenate(list(changed_by_epsilon.values()))
+  assert len(random) > 300
+  deviation = np.sqrt(np.mean(epsilons * (1 - epsilons)) / len(random))
+  assert abs(np.mean(random - epsilons)) < 4 * deviation
+
+
+def test_epsilon_of_flights_has_no_effect_in_evaluations():
+  found = []
+  for flight_epsilon in (0.0, 1.0):
+    _, core, params = _wrapped(evaluation=True, flight_epsilon=flight_epsilon)
+    state = core.init(jax.random.PRNGKey(0), 0.5)
+    result = toys.rollout(
+      core, params, state, _SHOWN, wrap_input=_no_host_inputs(1)
+    )
+    found.append(result[:2])
+  jax.tree.map(np.testing.assert_array_equal, *found)
+
+
 @pytest.mark.parametrize('variant', _VARIANTS)
 def test_every_step_follows_the_papers_algorithm(variant):
   actions, extras, states, _ = _run(**variant)

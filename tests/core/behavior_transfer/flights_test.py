@@ -101,6 +101,32 @@ def test_start_length_and_behavior_are_independent():
   np.testing.assert_allclose(shares, [0.25, 0.0, 0.75], atol=0.01)
 
 
+def test_half_of_the_episodes_have_a_log_uniform_epsilon():
+  keys = jax.random.split(jax.random.PRNGKey(0), _SAMPLES)
+  config = config_lib.TransferConfig(flight_epsilon=0.3)
+  draw = jax.jit(jax.vmap(lambda key: flights.new_episode(key, config)))
+  state = draw(keys)
+  epsilon = np.asarray(state.epsilon, np.float64)
+  positive = np.sort(epsilon[epsilon > 0])
+  share = len(positive) / _SAMPLES
+  assert abs(share - 0.5) < 2 / _SAMPLES**0.5
+  shares = np.log10(positive / 0.03)
+  uniform = (np.arange(len(positive)) + 0.5) / len(positive)
+  # Kolmogorov-Smirnov: 2.2 / sqrt(n) is exceeded once in ten thousand.
+  assert np.abs(shares - uniform).max() < 2.2 / len(positive) ** 0.5
+  # The other draws of an episode stay the same, and are independent.
+  without = jax.vmap(
+    lambda key: flights.new_episode(key, config_lib.TransferConfig())
+  )(keys)
+  assert without.epsilon == ()
+  np.testing.assert_allclose(
+    state.start_probability, without.start_probability, rtol=1e-5
+  )
+  starts = np.log(np.asarray(state.start_probability, np.float64))
+  for drawn in (epsilon == 0, epsilon):
+    assert abs(np.corrcoef(starts, drawn)[0, 1]) < 4 / _SAMPLES**0.5
+
+
 def test_start_probability_is_log_uniform():
   keys = jax.random.split(jax.random.PRNGKey(0), _SAMPLES)
   config = config_lib.TransferConfig(
