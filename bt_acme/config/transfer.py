@@ -67,12 +67,12 @@ class TransferConfig:
     max_flight_length: Maximum length of a flight in actor steps; longer flights
       are clipped. The paper does not say whether there is a limit, without
       which the mean length is infinite; 10,000 follows ez-greedy.
-    flight_epsilon: Largest probability of a random action at a step of a flight.
-      Half of the episodes have no such actions; the others draw their
+    flight_epsilon: Largest probability of a random action at a step of a
+      flight. Half of the episodes have no such actions; the others draw their
       probability between a tenth of this value and this value. They show the
-      agent states that the behavior alone would not reach. Unlike with
-      behavior_epsilon, the extra action stays as good as the behavior, because
-      a random action counts as the agent's own. The paper has none.
+      agent states that the behavior alone would not reach. The value of the
+      extra action does not suffer, unlike with a large behavior_epsilon,
+      because a random action counts as the agent's own. The paper uses 0.
     behavior_roles: Comma-separated roles, one per behavior: `both`, `fly`
       (flights only, without an extra action) or `choose` (an extra action
       only). Empty gives all behaviors both roles, as in the paper.

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
 KINDS = (
   'r2d2',
   'ngu:reward_observation=next',
-  'bt:flight_priorities=learned',
+  'bt:flight_priorities=learned,flight_epsilon=0.5',
   'bt:flight_law=jump_start',
   'bt:flight_law=triggered',
 )
