@@ -160,7 +160,7 @@ PRESETS: Mapping[str, Preset] = {
     _MINIGRID_TASK,
   ),
   'minigrid_pretrained': Preset(
-    'MiniGrid, with a behavior that often solves tasks alone, such as '
+    'MiniGrid, with a behavior that was pre-trained at length, such as '
     '`minigrid-explorer`',
     {
       **_MINIGRID,

@@ -71,8 +71,8 @@ class TransferConfig:
       flight. Half of the episodes have no such actions; the others draw their
       probability between a tenth of this value and this value. They show the
       agent states that the behavior alone would not reach. The value of the
-      extra action does not suffer, unlike with a large behavior_epsilon,
-      because a random action counts as the agent's own. The paper uses 0.
+      extra action suffers less than with a large behavior_epsilon, because such
+      a step trains the value of the random action. The paper uses 0.
     behavior_roles: Comma-separated roles, one per behavior: `both`, `fly`
       (flights only, without an extra action) or `choose` (an extra action
       only). Empty gives all behaviors both roles, as in the paper.

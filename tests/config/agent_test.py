@@ -103,6 +103,7 @@ def test_help_is_complete_and_names_every_choice(group, field):
           for needed, name, value in (
             ('flights', 'flight_priorities', 'learned'),
             ('flights', 'flight_law', 'triggered'),
+            ('flights', 'flight_epsilon', 0.3),
             ('extra_action', 'extra_action_margin', 0.1),
             ('extra_action', 'choice_rule', 'boltzmann'),
           )

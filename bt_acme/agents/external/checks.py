@@ -28,7 +28,14 @@ def check_actions(
       f'The action spec {action_spec} is a structure. Use an environment with '
       'a single discrete action or a single vector.'
     )
-  if config.extra_action and not outer_core.is_discrete(environment_spec):
+  if outer_core.is_discrete(environment_spec):
+    return
+  if config.flight_epsilon:
+    raise ValueError(
+      f'flight_epsilon={config.flight_epsilon} needs discrete actions, but the '
+      f'actions of this environment are {action_spec}. Set flight_epsilon=0.'
+    )
+  if config.extra_action:
     raise ValueError(
       'extra_action=True needs discrete actions, but the actions of this '
       f'environment are {action_spec}. Set '

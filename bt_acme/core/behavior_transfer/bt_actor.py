@@ -361,7 +361,7 @@ def _explore(
 ) -> Resolution:
   """Replaces an action of a flight by a random one, which labels the step.
 
-  The extra action would not have had this outcome.
+  The extra action would usually not have had this outcome.
 
   Args:
     parts: the parts of the core.
