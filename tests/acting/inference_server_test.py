@@ -83,7 +83,7 @@ def compile_for_most_groups(steps, *args):
     ('r2d2', False, True),
     ('ngu', False, False),
     ('ngu:reward_observation=next', True, True),
-    ('bt:flight_law=triggered', False, False),
+    ('bt:flight_law=triggered,flight_epsilon=0.5', False, False),
     ('bt:flight_law=jump_start,flight_priorities=learned', True, False),
   ],
 )

@@ -34,6 +34,26 @@ def test_network_of_another_size_is_rejected_with_both_shapes(factory):
     builder.make_learner(jax.random.PRNGKey(0), factory(spec), iter(()))
 
 
+@pytest.mark.parametrize(
+  'config, message',
+  [
+    ({}, 'extra_action=True needs discrete actions'),
+    (
+      {'extra_action': False, 'flight_epsilon': 0.3},
+      r'flight_epsilon=0\.3 needs discrete actions.* Set flight_epsilon=0',
+    ),
+  ],
+)
+def test_settings_for_discrete_actions_are_rejected_with_others(
+  config, message
+):
+  given = [behaviors.FromCallable(scripted.Recorder([np.zeros(2)]))]
+  spec = scripted.vector_spec()
+  with pytest.raises(ValueError, match=message):
+    peers.build(spec=spec, given=given, **config)
+  peers.build(spec=spec, given=given, extra_action=False)
+
+
 def test_an_exported_policy_needs_matching_images(exported):
   for shape, dtype, message in (
     ((8, 8, 3), np.uint8, r'\(5, 5, 2\).*\(8, 8, 3\)'),

@@ -135,9 +135,13 @@ def test_random_actions_in_flights_label_their_steps():
     actions, extras, states, _ = run(jax.random.PRNGKey(seed))
     assert np.all(extras['source'] == types.FLIGHT)
     seen.append((actions, extras['choice'], states.flight.epsilon))
+    # Each episode draws its epsilon.
+    same = np.diff(states.flight.epsilon) == 0
+    assert np.all(same | np.array(_IS_FIRST[1:]))
   actions, labels, epsilons = (
     np.concatenate(each) for each in zip(*seen, strict=True)
   )
+  assert len(np.unique(epsilons)) > len(seen)
   random = labels < _A
   np.testing.assert_array_equal(actions[random], labels[random])
   assert not np.any(random[epsilons == 0])
