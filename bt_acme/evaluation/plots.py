@@ -58,8 +58,8 @@ def learning_curves(
 ) -> Picture:
   """Draws learning curves over actor steps, with all seeds.
 
-  Each seed is a thin line, their mean is a thick line, and a band spans the
-  range from the lowest to the highest seed.
+  Each seed is a thin line that ends with a dot, their mean is a thick line, and
+  a band spans the range from the lowest to the highest seed.
 
   Args:
     path: the path of the PNG; empty to write none.
@@ -73,8 +73,10 @@ def learning_curves(
   figure, axes = _curve_axes(title, ylabel)
   for i, (label, seeds) in enumerate(curves.items()):
     color = f'C{i}'
+    thin = {'color': color, 'linewidth': 0.6, 'alpha': 0.7}
     for steps, values in seeds:
-      axes.plot(steps, values, color=color, linewidth=0.6, alpha=0.7)
+      # Without the dot, a curve of a single point would be invisible.
+      axes.plot(steps, values, **thin, marker='.', markevery=[-1])
     steps, values = common_steps(seeds)
     axes.fill_between(
       steps, values.min(axis=0), values.max(axis=0), color=color, alpha=0.2
