@@ -8,6 +8,25 @@ from bt_acme.config import checks
 _LONGEST_FLIGHT = 10_000_000
 _NO_FLIGHTS = 'Use flights=False to disable flights.'
 _ROLES = ('both', 'fly', 'choose')
+# A setting, one of its values, and the settings that need this value.
+_ONLY_WITH = (
+  ('choice_rule', 'boltzmann', ('choice_temperature',)),
+  (
+    'flight_law',
+    'jump_start',
+    ('jump_start_rate', 'jump_start_tolerance', 'jump_start_window'),
+  ),
+  ('flight_law', 'until_agent', ('until_agent_margin',)),
+  ('flight_law', 'triggered', ('promise_steps',)),
+  (
+    'flight_priorities',
+    'learned',
+    (
+      *('priority_signal', 'priority_window'),
+      *('priority_temperature', 'priority_floor'),
+    ),
+  ),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -264,6 +283,16 @@ class TransferConfig:
     if not self.flights:
       of_flights = ('flight_priorities', 'flight_law', 'flight_epsilon')
       checks.require_defaults(self, *of_flights, without='flights=False')
+    for setting, value, names in _ONLY_WITH:
+      if getattr(self, setting) != value:
+        without = f'{setting}={getattr(self, setting)!r}'
+        checks.require_defaults(self, *names, without=without)
+    if not self.kickstarts:
+      checks.require_defaults(
+        self,
+        *('kickstarting_steps', 'kickstarting_temperature'),
+        without='kickstarting=0',
+      )
     if self.flight_law == 'jump_start':
       checks.require_defaults(
         self, 'flight_probability', without="flight_law='jump_start'"

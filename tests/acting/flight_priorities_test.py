@@ -146,7 +146,7 @@ def test_novelty_counts_until_there_is_a_discovery(agent):
 
 
 def test_evaluations_and_actors_without_scores_do_not_learn(agent):
-  fixed = _changed(agent, flight_priorities='fixed')
+  fixed = _changed(agent, flight_priorities='fixed', priority_floor=0.1)
   for evaluation in (False, True):
     actor, rows, _ = _play(agent, None, turns=40, evaluation=evaluation)
     assert actor.priorities is None

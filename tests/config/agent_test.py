@@ -108,6 +108,17 @@ def test_help_is_complete_and_names_every_choice(group, field):
             ('extra_action', 'choice_rule', 'boltzmann'),
           )
         ),
+        *(
+          ({name: value}, f'{name}={value!r} has no effect with {without}')
+          for name, value, without in (
+            ('choice_temperature', 0.2, "choice_rule='greedy'"),
+            ('jump_start_window', 6, "flight_law='zeta'"),
+            ('until_agent_margin', 0.1, "flight_law='zeta'"),
+            ('promise_steps', 6, "flight_law='zeta'"),
+            ('priority_signal', 'return', "flight_priorities='fixed'"),
+            ('kickstarting_steps', 6, 'kickstarting=0'),
+          )
+        ),
       )
     ),
   ],
