@@ -75,11 +75,12 @@ def run(
     An exit code.
   """
   names = ', '.join(task.replace('MiniGrid-', '') for task in plan.tasks)
+  behavior = plan.behavior
   explored = (
-    f'{plan.behavior} plays {names} without learning'
-    if plan.behavior
-    else f'NGU explores {plan.pretraining_env} without rewards, for '
-    f'{plan.pretraining_steps:,} actor steps'
+    f'{behavior} plays {names} without learning'
+    if plan.is_shipped
+    else f'NGU explores {behavior.env} without rewards, for '
+    f'{behavior.actor_steps:,} actor steps'
   )
   learned = (
     f'{" and ".join(plan.learners)} learn {names}, for {plan.task_steps:,} '
@@ -99,7 +100,7 @@ def run(
     start = time.monotonic()
     code = 0
     if runs == plan.launched:
-      code = launch('run_bt.py', plan.flags(runs[0], folder))
+      code = launch('run_bt.py', plan.flags(folder))
     code = code or _complete_missing(runs, folder)
     if code:
       return code
@@ -151,11 +152,14 @@ def main(config: DemoConfig) -> int:
     raise ValueError(
       'bank=True excludes full and finetuning. Remove --bank, or the others.'
     )
-  chosen = plan_lib.BANK if config.bank else plan_lib.Plan()
+  plan = plan_lib.read(
+    'full' if config.full else 'bank' if config.bank else 'shipped'
+  )
+  excluded = () if config.finetuning else (plan_lib.FINE_TUNING,)
   plan = dataclasses.replace(
-    plan_lib.FULL if config.full else chosen,
+    plan,
     seeds=command_line.seeds(config.seeds.split(',')),
-    finetuning=config.finetuning,
+    arms=tuple(arm for arm in plan.arms if arm.algorithm not in excluded),
   )
   try:
     return run(plan, pathlib.Path(config.workdir).absolute())

@@ -65,15 +65,14 @@ def _solved(
   plan: plan_lib.Plan, folder: pathlib.Path, name: str, tasks: Sequence[str]
 ) -> list[float]:
   """Returns the shares of solved episodes of an algorithm."""
-  found = _results(plan, folder, name, tasks)
-  return [result['row']['solved'] for result in found]
+  return [r['row']['solved'] for r in _results(plan, folder, name, tasks)]
 
 
 def draw_behavior(
   plan: plan_lib.Plan, folder: pathlib.Path
 ) -> dict[str, pathlib.Path]:
   """Draws an episode of a shipped behavior; returns its path by title."""
-  if not plan.behavior:
+  if not plan.is_shipped:
     return {}
   task = plan.tasks[0]
   (result,) = _results(plan, folder, 'pi_p', [task])
@@ -96,7 +95,7 @@ def draw(plan: plan_lib.Plan, folder: pathlib.Path) -> dict[str, pathlib.Path]:
     if plan.bank:
       paths[f'Priorities, {name}'] = path = folder / f'priorities_{name}.png'
       _draw_priorities(plan, folder, task, str(path))
-  if plan.map_env:
+  if plan.arms[0].map_env:
     paths['Cells visited'] = path = folder / 'visits.png'
     _draw_visits(plan, folder, str(path))
   paths['Who is in control'] = path = folder / 'control.gif'
@@ -174,7 +173,7 @@ def _draw_priorities(
   episodes = {name: values[order] for name, values in episodes.items()}
   names = [
     behavior if isinstance(behavior, str) else behavior.algorithm
-    for behavior in (plan.behavior, *plan.bank)
+    for behavior in plan.bank
   ]
   plots.stacked_shares(
     path,
@@ -191,9 +190,9 @@ def _draw_priorities(
 
 def _draw_visits(plan: plan_lib.Plan, folder: pathlib.Path, path: str) -> None:
   """Draws the visits of a random policy and of pi_p in the task's rooms."""
-  (result,) = _results(plan, folder, 'random', plan.tasks[:1])
-  visits = result['visits']
-  environment: Any = environments.make(plan.map_env, seed=0)
+  (run,) = plan.runs_of('random', plan.tasks[:1])
+  visits = (run.result(folder) or {})['visits']
+  environment: Any = environments.make(run.map_env, seed=0)
   environment.reset()
   plots.heat_maps(
     path,
@@ -204,5 +203,5 @@ def _draw_visits(plan: plan_lib.Plan, folder: pathlib.Path, path: str) -> None:
       for name in visits
     },
     environment.render_rgb(),
-    title=f'Cells visited in {plan.map_episodes} episodes without a goal',
+    title=f'Cells visited in {run.map_episodes} episodes without a goal',
   )

@@ -25,6 +25,7 @@ from bt_acme.cli import evaluation
 from bt_acme.config import names, presets
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import logs, recorder
+from bt_acme.launching import named_behaviors
 from experiments.harness import processes
 
 PRESET = 'minigrid'
@@ -34,6 +35,7 @@ SHARES = (0.25, 0.5, 0.75)
 # The window of `steps_until_half_solved`, in episodes.
 _RECENT_EPISODES = 64
 
+_PRETRAINING_STEPS = 40_000  # Of NGU, unless a run's description has others.
 _NUM_ENVIRONMENTS = 16  # Environments that a run steps at once.
 _LEARNS = ('r2d2', 'ngu', 'bt')  # The kinds of runs that train an agent.
 _CONFIGS = {
@@ -42,6 +44,8 @@ _CONFIGS = {
   'bt': config_lib.BTConfig,
   'program': config_lib.BTConfig,
 }
+# The behaviors that are not the policies of other runs.
+_NAMES = (*pretrained.names(), *named_behaviors.BUILT_IN)
 
 Row = dict[str, float]
 Result = dict[str, Any]
@@ -210,6 +214,30 @@ class SmallRun:
 
   def _path(self, folder: pathlib.Path) -> pathlib.Path:
     return folder / 'results' / f'{self.id}.json'
+
+
+def of_data(data: Mapping[str, Any]) -> SmallRun:
+  """Returns a run that is described as JSON.
+
+  Args:
+    data: the attributes of the run. A behavior is a name, the environment in
+      which NGU pre-trains it, or the attributes of another run.
+  """
+  behavior = data.get('behavior')
+  if isinstance(behavior, list):
+    behavior = tuple(map(_behavior, behavior))
+  elif behavior:
+    behavior = _behavior(behavior)
+  return SmallRun(**{**data, 'behavior': behavior})
+
+
+def _behavior(data: Any) -> Behavior:
+  if isinstance(data, dict):
+    return of_data(data)
+  if isinstance(data, SmallRun) or data in _NAMES:
+    return data
+  settings = {'intrinsic_reward': 'ngu'}
+  return SmallRun('NGU', 'ngu', data, _PRETRAINING_STEPS, settings)
 
 
 def _named(behavior: str) -> dict[str, Any]:

@@ -27,13 +27,10 @@ import json
 import pathlib
 from typing import Any, Dict, List, Sequence, Tuple
 
-from bt_acme.behaviors import pretrained
-from bt_acme.launching import named_behaviors
 from experiments.harness import small_runs
 
 Run = small_runs.SmallRun
 
-PRETRAINING_STEPS = 40_000
 _PATH = pathlib.Path(__file__).with_name('claims.json')
 _DATA: List[Dict[str, Any]] = json.loads(_PATH.read_text())
 
@@ -85,21 +82,8 @@ def _run(env: str, data: Dict[str, Any]) -> Run:
       which they are learned, the run also transfers the policies learned in
       those before its own.
   """
-  data = dict(data)
-  behavior: Any = data.get('behavior')
-  if isinstance(behavior, list):
-    behavior = tuple(map(_behavior, behavior))
-  elif behavior:
-    behavior = _behavior(behavior)
-  if order := data.pop('order', []):
-    earlier = order[: order.index(env)]
-    behavior += tuple(_run(each, {**data, 'order': order}) for each in earlier)
-  return Run(**{**data, 'env': env, 'behavior': behavior})
-
-
-def _behavior(name: str) -> small_runs.Behavior:
-  """Returns a behavior: by its name, or of NGU in an environment."""
-  if name in (*pretrained.names(), *named_behaviors.BUILT_IN):
-    return name
-  settings = {'intrinsic_reward': 'ngu'}
-  return Run('NGU', 'ngu', name, PRETRAINING_STEPS, settings)
+  values = {**data, 'env': env}
+  if order := values.pop('order', []):
+    earlier = [_run(each, data) for each in order[: order.index(env)]]
+    values['behavior'] = [*data['behavior'], *earlier]
+  return small_runs.of_data(values)

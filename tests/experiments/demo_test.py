@@ -14,47 +14,63 @@ from experiments import launching
 from experiments.demo import __main__ as demo
 from experiments.demo import plan as plan_lib
 from experiments.demo import report
+from experiments.harness import small_runs
 
 # Pre-training is too short for the learner.
 pytestmark = pytest.mark.filterwarnings('ignore:The learner took no step')
 
-_PLAN = dataclasses.replace(
-  plan_lib.FULL,
-  seeds=(3,),
-  # Its episodes are short, and random actions hardly ever solve it.
-  tasks=('MiniGrid-MultiRoom-N2-S4-v0:fixed=1',),
-  finetuning=True,
-  pretraining_steps=400,
-  task_steps=1_000,
-  episodes=8,
-  map_env='MiniGrid-MultiRoom-N2-S4-v0:fixed=1',
-  map_episodes=8,
-  settings={
-    'torso_size': 8,
-    'lstm_size': 8,
-    'head_size': 8,
-    'trace_length': 8,
-    'sequence_period': 4,
-    'batch_size': 4,
-    'memory_capacity': 50,
-    'samples_per_insert': 1.0,
-    'min_replay_size': 4,
-    # Flights are frequent but short, so that the agent also acts.
-    'min_flight_probability': 0.2,
-    'max_flight_probability': 0.3,
-    'flight_exponent': 3.0,
-  },
+# Its episodes are short, and random actions hardly ever solve it.
+_TASK = 'MiniGrid-MultiRoom-N2-S4-v0:fixed=1'
+_TINY = {
+  'torso_size': 8,
+  'lstm_size': 8,
+  'head_size': 8,
+  'trace_length': 8,
+  'sequence_period': 4,
+  'batch_size': 4,
+  'samples_per_insert': 1.0,
+  'min_replay_size': 4,
+}
+# Flights are frequent but short, so that the agent also acts.
+_FLIGHTS = {
+  'min_flight_probability': 0.2,
+  'max_flight_probability': 0.3,
+  'flight_exponent': 3.0,
+}
+
+
+_NGU = small_runs.SmallRun(
+  *('NGU', 'ngu', 'MiniGrid-FourRooms-v0:no_goal', 400),
+  settings={**_TINY, 'memory_capacity': 50},
+  episodes=0,
 )
 
-(_TASK,) = _PLAN.tasks
 
-_BANK = plan_lib.Plan(
-  seeds=(3,),
-  tasks=_PLAN.tasks,
-  bank=('uniform',),
-  task_steps=800,
-  episodes=8,
-  settings=_PLAN.settings,
+def _tiny(arm, steps):
+  """Returns an arm with a tiny network and budget, and other behaviors."""
+  settings = {**arm.settings, **_TINY, **(_FLIGHTS if arm.kind == 'bt' else {})}
+  behavior = arm.behavior
+  if isinstance(behavior, small_runs.SmallRun):
+    behavior = _NGU
+  if isinstance(behavior, tuple):
+    behavior = behavior[0], 'uniform'
+    settings['behavior_roles'] = 'both,fly'
+  return dataclasses.replace(
+    arm,
+    actor_steps=arm.actor_steps and steps,
+    settings=settings,
+    behavior=behavior,
+    episodes=8,
+    map_env=arm.map_env and _TASK,
+    map_episodes=arm.map_episodes and 8,
+  )
+
+
+_PLAN, _BANK = (
+  plan_lib.Plan(
+    (_TASK,), tuple(_tiny(arm, steps) for arm in plan_lib.read(name).arms), (3,)
+  )
+  for name, steps in (('full', 1_000), ('bank', 800))
 )
 
 
@@ -174,10 +190,12 @@ def test_a_damaged_result_is_not_reused(finished):
 
 
 def test_the_launched_run_gets_budget_settings_and_seed(tmp_path):
-  plan = dataclasses.replace(
-    plan_lib.FULL, seeds=(7, 1), settings={'min_flight_probability': 0.1}
+  full = plan_lib.read('full')
+  bt = dataclasses.replace(
+    full.arms[-1], settings={'min_flight_probability': 0.1}
   )
-  flags = plan.flags(*plan.launched, tmp_path)
+  plan = dataclasses.replace(full, seeds=(7, 1), arms=(*full.arms[:-1], bt))
+  flags = plan.flags(tmp_path)
   assert '--max_actor_steps=40000' in flags
   assert '--seed=7' in flags
   (pretraining, _) = plan.pretraining
@@ -202,7 +220,8 @@ def test_a_result_of_another_behavior_is_not_reused(finished):
 
 
 def test_the_table_has_a_row_for_each_task_and_a_number_for_each_seed(tmp_path):
-  plan = plan_lib.Plan(seeds=(4, 7), tasks=('a', 'b'))
+  arms = [a for a in plan_lib.read('shipped').arms if a.init == '']
+  plan = plan_lib.Plan(('a', 'b'), tuple(arms), (4, 7))
   runs = _runs(plan)
   (tmp_path / 'results').mkdir()
   for number, run in enumerate(runs):
