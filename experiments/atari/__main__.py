@@ -22,7 +22,7 @@ from experiments.atari import exploring, learning, runs
 
 # The settings of each command, and the function that shows its run.
 _COMMANDS: dict[str, tuple[type, Callable[[Any], None]]] = {
-  'learn': (learning.LearnConfig, learning.show),
+  'learn': (runs.TrainConfig, learning.show),
   'explore': (exploring.ExploreConfig, exploring.show),
 }
 

@@ -34,8 +34,7 @@ class ExploreConfig(runs.TrainConfig):
   more_flags = ('--num_evaluators=0',)
   suffix = '_ngu'
 
-  def __post_init__(self) -> None:
-    super().__post_init__()
+  def check_game(self) -> None:
     checks.require(
       self.game.partition(':')[0] == montezuma.GAME,
       f'game={self.game!r} has no map of its rooms. Use {montezuma.GAME!r}.',

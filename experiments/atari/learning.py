@@ -1,6 +1,5 @@
 """Trains R2D2 on a game, and tabulates and plots its scores from the logs."""
 
-import dataclasses
 import datetime
 import pathlib
 
@@ -14,18 +13,7 @@ _WINDOW = 50  # Training episodes behind each point of the curve.
 _POINTS = 50  # Number of points on the curve.
 
 
-@dataclasses.dataclass(frozen=True)
-class LearnConfig(runs.TrainConfig):
-  """Settings of training with R2D2."""
-
-  script = 'run_r2d2.py'
-
-  def __post_init__(self) -> None:
-    super().__post_init__()
-    human_normalized_scores.reference_scores(self.game)
-
-
-def show(config: LearnConfig) -> None:
+def show(config: runs.TrainConfig) -> None:
   """Draws `curve.png` in the directory of the run and prints the table.
 
   Raises:

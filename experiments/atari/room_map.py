@@ -65,11 +65,11 @@ def counts(visits: montezuma.Visits, floors: int) -> np.ndarray:
   columns = len(montezuma.FLOORS[floors - 1]) * montezuma.COLUMNS
   grid = np.zeros((floors * montezuma.ROWS, columns), np.int64)
   places = montezuma.pyramid(floors)
-  for position, count in visits.counts.items():
-    if position.room in places:
-      floor, column = places[position.room]
-      row = floor * montezuma.ROWS + position.row
-      grid[row, column * montezuma.COLUMNS + position.column] += count
+  for (room, row, column), count in visits.counts.items():
+    if room in places:
+      floor, left = places[room]
+      row += floor * montezuma.ROWS
+      grid[row, left * montezuma.COLUMNS + column] += count
   return grid
 
 

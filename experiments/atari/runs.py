@@ -7,6 +7,7 @@ from typing import Any, Callable, ClassVar, Sequence
 from bt_acme import environments
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
+from bt_acme.evaluation import human_normalized_scores
 from bt_acme.runtime import workdir as workdir_lib
 from experiments import launching
 
@@ -16,7 +17,7 @@ FRAMES_PER_ACTOR_STEP = 4
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
-  """Settings of a launched run on a game.
+  """Settings of training with R2D2.
 
   Attributes:
     game: Name of the game, one of the 57 Atari games.
@@ -34,13 +35,18 @@ class TrainConfig:
   seed: int = checks.setting(0, minimum=0, maximum=run_config.LARGEST_SEED)
   draw_only: bool = False
 
-  script: ClassVar[str]  # The launch script.
+  script: ClassVar[str] = 'run_r2d2.py'  # The launch script.
   more_flags: ClassVar[Sequence[str]] = ()  # Additional flags of the script.
   suffix: ClassVar[str] = ''  # Suffix of the default workdir.
 
   def __post_init__(self) -> None:
     checks.check(self)
     environments.validate(self.game)
+    self.check_game()
+
+  def check_game(self) -> None:
+    """Raises ValueError unless the run can be shown."""
+    human_normalized_scores.reference_scores(self.game)
 
   @property
   def folder(self) -> pathlib.Path:

@@ -49,7 +49,7 @@ def write_learned(tmp_path):
 
 
 def _learn(folder, **settings):
-  return learning.LearnConfig(
+  return runs.TrainConfig(
     **{'game': 'boxing', 'workdir': str(folder), **settings}
   )
 
@@ -124,9 +124,9 @@ def test_workdirs_that_cannot_be_drawn_are_rejected(tmp_path):
 @pytest.mark.parametrize(
   'config_class, settings, message',
   [
-    (learning.LearnConfig, {'game': 'pnog'}, "[Dd]id you mean 'pong'"),
-    (learning.LearnConfig, {'game': 'Chain-9'}, 'has no human score'),
-    (learning.LearnConfig, {'max_actor_steps': 0}, 'must be positive'),
+    (runs.TrainConfig, {'game': 'pnog'}, "[Dd]id you mean 'pong'"),
+    (runs.TrainConfig, {'game': 'Chain-9'}, 'has no human score'),
+    (runs.TrainConfig, {'max_actor_steps': 0}, 'must be positive'),
     (exploring.ExploreConfig, {'game': 'montezuma'}, 'is unknown'),
     (exploring.ExploreConfig, {'game': 'pong'}, 'has no map of its rooms'),
     (exploring.ExploreConfig, {'episode_steps': 0}, 'must be positive'),
@@ -217,9 +217,9 @@ def test_counts_are_drawn_over_the_images_of_their_rooms():
   visits = montezuma.Visits(
     counts=collections.Counter(
       {
-        montezuma.Position(1, 0, 0): 5,
-        montezuma.Position(23, 18, 19): 7,
-        montezuma.Position(99, 0, 0): 1,  # Not a room of the level.
+        (1, 0, 0): 5,
+        (23, 18, 19): 7,
+        (99, 0, 0): 1,  # Not a room of the level.
       }
     ),
     pictures={23: np.full((152, 160, 3), 250, np.uint8)},
