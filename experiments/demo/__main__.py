@@ -59,16 +59,12 @@ class DemoConfig:
 
 
 def run(
-  plan: plan_lib.Plan,
-  folder: pathlib.Path,
-  *,
-  launch: launching.Launch = launching.launch,
+  plan: plan_lib.Plan, *, launch: launching.Launch = launching.launch
 ) -> int:
   """Runs the demo and reuses existing results.
 
   Args:
     plan: the runs of the demo.
-    folder: the output directory.
     launch: runs a launch script with flags and returns its exit code.
 
   Returns:
@@ -100,14 +96,14 @@ def run(
     start = time.monotonic()
     code = 0
     if runs == plan.launched:
-      code = launch('run_bt.py', plan.flags(folder))
-    code = code or _complete_missing(runs, folder)
+      code = launch('run_bt.py', plan.flags)
+    code = code or _complete_missing(runs, plan.folder)
     if code:
       return code
     seconds[name] = time.monotonic() - start
     if name == 'behavior':
-      _print_paths(report.draw_behavior(plan, folder))
-  _show(plan, folder, seconds)
+      _print_paths(report.draw_behavior(plan))
+  _show(plan, seconds)
   return 0
 
 
@@ -122,17 +118,15 @@ def _complete_missing(
   return progress.complete(missing, folder, processes=_PROCESSES)
 
 
-def _show(
-  plan: plan_lib.Plan, folder: pathlib.Path, seconds: dict[str, float]
-) -> None:
+def _show(plan: plan_lib.Plan, seconds: dict[str, float]) -> None:
   """Draws the figures and prints the table."""
   start = time.monotonic()
   print('\n== 3 of 3: the table and the figures', flush=True)
-  pictures = report.draw(plan, folder)
+  pictures = report.draw(plan)
   print(
     f'\nEpisodes solved after {plan.task_steps:,} actor steps of each task, in '
     f'percent, for seeds {" ".join(map(str, plan.seeds))}\n\n'
-    f'{report.table(plan, folder)}\n\n{report.conclusion(plan, folder)}\n'
+    f'{report.table(plan)}\n\n{report.conclusion(plan)}\n'
   )
   _print_paths(pictures)
   seconds = {**seconds, 'figures': time.monotonic() - start}
@@ -159,10 +153,11 @@ def main(config: DemoConfig) -> int:
   plan = dataclasses.replace(
     plan,
     seeds=command_line.seeds(config.seeds.split(',')),
+    folder=pathlib.Path(config.workdir).absolute(),
     arms=tuple(arm for arm in plan.arms if arm.algorithm not in excluded),
   )
   try:
-    return run(plan, pathlib.Path(config.workdir).absolute())
+    return run(plan)
   except KeyboardInterrupt:
     print('\nInterrupted. Rerun the same command to finish the remaining runs.')
     return _INTERRUPTED

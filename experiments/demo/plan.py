@@ -36,11 +36,13 @@ class Plan:
     seeds: the seeds; each has one run of each algorithm on each task. If pi_p
       is pre-trained, the run of R2D2 + BT with the first seed is launched with
       several processes.
+    folder: the output directory.
   """
 
   tasks: tuple[str, ...]
   arms: tuple[small_runs.SmallRun, ...]
   seeds: tuple[int, ...] = (0, 1, 2)
+  folder: pathlib.Path = pathlib.Path('runs/demo')
 
   @property
   def behavior(self) -> Any:
@@ -124,18 +126,26 @@ class Plan:
       run = dataclasses.replace(run, kind='program', workdir=f'program_{seed}')
     return run
 
-  def flags(self, folder: pathlib.Path) -> list[str]:
-    """Returns the flags of `run_bt.py` for the launched run."""
+  def results(
+    self, algorithm: str, tasks: Sequence[str]
+  ) -> list[small_runs.Result]:
+    """Reads the results of an algorithm on some tasks, with each seed."""
+    found = self.runs_of(algorithm, tasks)
+    return [run.result(self.folder) or {} for run in found]
+
+  @property
+  def flags(self) -> list[str]:
+    """The flags of `run_bt.py` for the launched run."""
     (run,) = self.launched
     return [
       f'--preset={run.preset}',
       *(f'--{name}={value}' for name, value in run.settings.items()),
       f'--env={run.env}',
-      f'--behavior={",".join(run.transferred(folder))}',
+      f'--behavior={",".join(run.transferred(self.folder))}',
       f'--max_actor_steps={run.actor_steps}',
       '--num_evaluators=0',  # The demo evaluates the agent after the run.
       f'--seed={run.seed}',
-      f'--workdir={folder / run.workdir}',
+      f'--workdir={self.folder / run.workdir}',
     ]
 
 

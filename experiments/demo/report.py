@@ -22,23 +22,23 @@ _LAST_FRAMES = 8  # The last image of a video is repeated for this many frames.
 Episode = tuple[list[int], list[int], float]
 
 
-def table(plan: plan_lib.Plan, folder: pathlib.Path) -> str:
+def table(plan: plan_lib.Plan) -> str:
   """Compares the policies: a row per task, with the percentage of each seed."""
   columns = ['random', 'pi_p', *plan.learners]
 
   def cell(task: str, name: str) -> str:
-    solved = _solved(plan, folder, name, [task])
+    solved = _solved(plan, name, [task])
     return ' '.join(f'{100 * each:.0f}' for each in solved)
 
   rows = [[task, *(cell(task, n) for n in columns)] for task in plan.tasks]
   return tables.table(['task', *columns], rows)
 
 
-def conclusion(plan: plan_lib.Plan, folder: pathlib.Path) -> str:
+def conclusion(plan: plan_lib.Plan) -> str:
   """Compares the means of two algorithms in one sentence."""
 
   def solved(name: str) -> str:
-    runs = _solved(plan, folder, name, plan.tasks)
+    runs = _solved(plan, name, plan.tasks)
     return f'{np.mean(runs):.0%} ({min(runs):.0%} to {max(runs):.0%})'
 
   if plan.bank:
@@ -54,53 +54,46 @@ def conclusion(plan: plan_lib.Plan, folder: pathlib.Path) -> str:
   )
 
 
-def _results(
-  plan: plan_lib.Plan, folder: pathlib.Path, name: str, tasks: Sequence[str]
-) -> list[small_runs.Result]:
-  """Reads the results of an algorithm on some tasks, with each seed."""
-  return [run.result(folder) or {} for run in plan.runs_of(name, tasks)]
-
-
 def _solved(
-  plan: plan_lib.Plan, folder: pathlib.Path, name: str, tasks: Sequence[str]
+  plan: plan_lib.Plan, name: str, tasks: Sequence[str]
 ) -> list[float]:
   """Returns the shares of solved episodes of an algorithm."""
-  return [r['row']['solved'] for r in _results(plan, folder, name, tasks)]
+  return [result['row']['solved'] for result in plan.results(name, tasks)]
 
 
-def draw_behavior(
-  plan: plan_lib.Plan, folder: pathlib.Path
-) -> dict[str, pathlib.Path]:
+def draw_behavior(plan: plan_lib.Plan) -> dict[str, pathlib.Path]:
   """Draws an episode of a shipped behavior; returns its path by title."""
   if not plan.is_shipped:
     return {}
   task = plan.tasks[0]
-  (result,) = _results(plan, folder, 'pi_p', [task])
+  (result,) = plan.results('pi_p', [task])
   episodes = [
     (actions, [types.FLIGHT] * len(actions), total)
     for actions, _, total in result['films']
   ]
-  path = folder / 'behavior.gif'
+  path = plan.folder / 'behavior.gif'
   _draw_video(task, episodes, str(path))
   return {f'{plan.behavior} in {task}': path}
 
 
-def draw(plan: plan_lib.Plan, folder: pathlib.Path) -> dict[str, pathlib.Path]:
+def draw(plan: plan_lib.Plan) -> dict[str, pathlib.Path]:
   """Draws all other figures; returns their paths by title."""
   paths: dict[str, pathlib.Path] = {}
   for task in plan.tasks:
     name = task.replace('MiniGrid-', '').replace('-v0', '').replace(':', '-')
-    paths[f'Curves, {name}'] = path = folder / f'curves_{name}.png'
-    _draw_curves(plan, folder, task, str(path))
+    paths[f'Curves, {name}'] = path = plan.folder / f'curves_{name}.png'
+    _draw_curves(plan, task, str(path))
     if plan.bank:
-      paths[f'Priorities, {name}'] = path = folder / f'priorities_{name}.png'
-      _draw_priorities(plan, folder, task, str(path))
+      paths[f'Priorities, {name}'] = path = (
+        plan.folder / f'priorities_{name}.png'
+      )
+      _draw_priorities(plan, task, str(path))
   if plan.arms[0].map_env:
-    paths['Cells visited'] = path = folder / 'visits.png'
-    _draw_visits(plan, folder, str(path))
-  paths['Who is in control'] = path = folder / 'control.gif'
+    paths['Cells visited'] = path = plan.folder / 'visits.png'
+    _draw_visits(plan, str(path))
+  paths['Who is in control'] = path = plan.folder / 'control.gif'
   task = plan.tasks[0]
-  found = _results(plan, folder, plan.learners[-1], [task])
+  found = plan.results(plan.learners[-1], [task])
   films = [film for result in found for film in result['films']]
   _draw_video(task, films, str(path))
   return paths
@@ -137,12 +130,10 @@ def _draw_video(task: str, episodes: Iterable[Episode], path: str) -> None:
   environment.close()
 
 
-def _draw_curves(
-  plan: plan_lib.Plan, folder: pathlib.Path, task: str, path: str
-) -> None:
+def _draw_curves(plan: plan_lib.Plan, task: str, path: str) -> None:
   curves: dict[str, list[plots.Curve]] = {}
   for name in plan.learners:
-    for curve in map(_curve, _results(plan, folder, name, [task])):
+    for curve in map(_curve, plan.results(name, [task])):
       if len(curve[0]):  # A run of few steps may have finished no episode.
         curves.setdefault(name, []).append(curve)
   plots.learning_curves(
@@ -160,11 +151,9 @@ def _curve(result: small_runs.Result) -> plots.Curve:
   return plots.smoothed_curve(episodes, 'solved', window=_WINDOW)
 
 
-def _draw_priorities(
-  plan: plan_lib.Plan, folder: pathlib.Path, task: str, path: str
-) -> None:
+def _draw_priorities(plan: plan_lib.Plan, task: str, path: str) -> None:
   """Draws the learned priorities, averaged over the episodes of all seeds."""
-  found = _results(plan, folder, plan_lib.LEARNED, [task])
+  found = plan.results(plan_lib.LEARNED, [task])
   runs = [result['episodes'] for result in found]
   episodes = {
     name: np.concatenate([run[name] for run in runs]) for name in runs[0]
@@ -188,10 +177,10 @@ def _draw_priorities(
   )
 
 
-def _draw_visits(plan: plan_lib.Plan, folder: pathlib.Path, path: str) -> None:
+def _draw_visits(plan: plan_lib.Plan, path: str) -> None:
   """Draws the visits of a random policy and of pi_p in the task's rooms."""
   (run,) = plan.runs_of('random', plan.tasks[:1])
-  visits = (run.result(folder) or {})['visits']
+  visits = (run.result(plan.folder) or {})['visits']
   environment: Any = environments.make(run.map_env, seed=0)
   environment.reset()
   plots.heat_maps(

@@ -22,14 +22,9 @@ pytestmark = pytest.mark.filterwarnings('ignore:The learner took no step')
 # Its episodes are short, and random actions hardly ever solve it.
 _TASK = 'MiniGrid-MultiRoom-N2-S4-v0:fixed=1'
 _TINY = {
-  'torso_size': 8,
-  'lstm_size': 8,
-  'head_size': 8,
-  'trace_length': 8,
-  'sequence_period': 4,
-  'batch_size': 4,
+  **dict.fromkeys(['torso_size', 'lstm_size', 'head_size', 'trace_length'], 8),
+  **dict.fromkeys(['sequence_period', 'batch_size', 'min_replay_size'], 4),
   'samples_per_insert': 1.0,
-  'min_replay_size': 4,
 }
 # Flights are frequent but short, so that the agent also acts.
 _FLIGHTS = {
@@ -74,6 +69,10 @@ _PLAN, _BANK = (
 )
 
 
+def _in(folder, plan=_PLAN):
+  return dataclasses.replace(plan, folder=folder)
+
+
 @pytest.fixture(name='here', scope='module')
 def execute_in_this_process(shared_functions):
   """Executes all runs in this process, which compiles each function once."""
@@ -94,12 +93,12 @@ def execute_in_this_process(shared_functions):
 @pytest.fixture(name='finished', scope='module')
 def run_demo(tmp_path_factory, here):
   folder = tmp_path_factory.mktemp('demo')
-  assert demo.run(_PLAN, folder, launch=_launch_in_one_process) == 0
+  assert demo.run(_in(folder), launch=_launch_in_one_process) == 0
   return folder
 
 
 def test_shipped_behaviors_are_shown_and_used_as_a_bank(tmp_path, here, capsys):
-  assert demo.run(_BANK, tmp_path, launch=_never) == 0
+  assert demo.run(_in(tmp_path, _BANK), launch=_never) == 0
   with Image.open(tmp_path / 'behavior.gif') as image:
     assert image.n_frames > 8
   for name in ('curves', 'priorities'):
@@ -145,7 +144,7 @@ def _runs(plan):
 def test_a_finished_demo_is_shown_again_without_new_runs(finished, capsys):
   before = _times(finished)
   assert len(before) == len(_runs(_PLAN)) == 6
-  assert demo.run(_PLAN, finished, launch=_launch_in_one_process) == 0
+  assert demo.run(_in(finished), launch=_launch_in_one_process) == 0
   assert before == _times(finished)
   output = capsys.readouterr().out
   assert 'Reused the results of 3 of 3 runs.' in output
@@ -194,8 +193,8 @@ def test_the_launched_run_gets_budget_settings_and_seed(tmp_path):
   bt = dataclasses.replace(
     full.arms[-1], settings={'min_flight_probability': 0.1}
   )
-  plan = dataclasses.replace(full, seeds=(7, 1), arms=(*full.arms[:-1], bt))
-  flags = plan.flags(tmp_path)
+  plan = _in(tmp_path, plan_lib.Plan(full.tasks, (*full.arms[:-1], bt), (7, 1)))
+  flags = plan.flags
   assert '--max_actor_steps=40000' in flags
   assert '--seed=7' in flags
   (pretraining, _) = plan.pretraining
@@ -221,13 +220,13 @@ def test_a_result_of_another_behavior_is_not_reused(finished):
 
 def test_the_table_has_a_row_for_each_task_and_a_number_for_each_seed(tmp_path):
   arms = [a for a in plan_lib.read('shipped').arms if a.init == '']
-  plan = plan_lib.Plan(('a', 'b'), tuple(arms), (4, 7))
+  plan = plan_lib.Plan(('a', 'b'), tuple(arms), (4, 7), tmp_path)
   runs = _runs(plan)
   (tmp_path / 'results').mkdir()
   for number, run in enumerate(runs):
     result = {'row': {'solved': number / 100}}
     (tmp_path / 'results' / f'{run.id}.json').write_text(json.dumps(result))
-  header, _, *lines = report.table(plan, tmp_path).splitlines()
+  header, _, *lines = report.table(plan).splitlines()
   assert header.split() == 'task random pi_p R2D2 R2D2 + BT'.split()
   assert [line.split() for line in lines] == [
     [
@@ -243,7 +242,7 @@ def test_the_table_has_a_row_for_each_task_and_a_number_for_each_seed(tmp_path):
     ]
     for task in ('a', 'b')
   ]
-  assert report.conclusion(plan, tmp_path) == (
+  assert report.conclusion(plan) == (
     'Mean (lowest to highest) of 4 runs each: R2D2 solves 10% (8% to 11%) of '
     'the episodes, R2D2 + BT 6% (4% to 7%).'
   )
