@@ -10,7 +10,7 @@ import json
 import pathlib
 import signal
 import socket
-from typing import NamedTuple, Protocol, Sequence
+from typing import Any, Callable, Iterable, NamedTuple, Protocol, Sequence
 
 from bt_acme import files
 from experiments.harness import dataset, locks, processes
@@ -49,6 +49,28 @@ class Runnable(Protocol):
 
   def call(self, folder: pathlib.Path) -> processes.Call:
     """Returns the function that a process calls to execute the run."""
+
+
+def with_needed(
+  todo: Iterable[Any], is_needed: Callable[[Any], bool] = lambda run: True
+) -> list[Any]:
+  """Returns runs without duplicates, each after those that it depends on.
+
+  Args:
+    todo: the runs.
+    is_needed: returns whether to include a run that others depend on.
+  """
+  found: dict[str, Any] = {}
+
+  def add(run: Any) -> None:
+    for needed in run.needed:
+      if is_needed(needed):
+        add(needed)
+    found.setdefault(run.id, run)
+
+  for run in todo:
+    add(run)
+  return list(found.values())
 
 
 class Attempts(NamedTuple):

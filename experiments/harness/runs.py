@@ -27,7 +27,7 @@ PRETRAINING, TRANSFER, ZERO_SHOT = 'pretraining', 'transfer', 'zero_shot'
 FINAL_EVALUATION = 'final_evaluation'
 
 # The settings of each script in `launch/`.
-_SETTINGS = {
+SETTINGS = {
   'evaluate': evaluate.Settings,
   'run_bt': run_bt.Settings,
   'run_ngu': run_ngu.Settings,
@@ -191,17 +191,9 @@ def ordered(specs: Iterable[RunSpec]) -> list[RunSpec]:
   Pre-training comes first, followed by the other runs seed by seed, so that the
   finished runs are balanced at any time.
   """
-  found: dict[str, RunSpec] = {}
-
-  def add(spec: RunSpec) -> None:
-    for needed in spec.needed:
-      add(needed)
-    found.setdefault(spec.id, spec)
-
-  for spec in specs:
-    add(spec)
   return sorted(
-    found.values(), key=lambda spec: (spec.stage != PRETRAINING, spec.seed)
+    records.with_needed(specs),
+    key=lambda spec: (spec.stage != PRETRAINING, spec.seed),
   )
 
 
@@ -217,7 +209,7 @@ def frames_per_step(env: str) -> int:
 
 def has_setting(script: str, name: str) -> bool:
   """Returns whether a script has a setting with this name."""
-  return name in names.settings_of(_SETTINGS[script])
+  return name in names.settings_of(SETTINGS[script])
 
 
 def parsed(name: str, text: str) -> Any:
@@ -228,7 +220,7 @@ def parsed(name: str, text: str) -> Any:
       derived, or if the value has another type.
   """
   defaults: dict[str, Any] = {}
-  for settings_class in _SETTINGS.values():
+  for settings_class in SETTINGS.values():
     defaults.update(names.defaults_of(settings_class))
   command_line.known('set', name, defaults)
   if name in _DERIVED:
@@ -250,7 +242,7 @@ def parsed(name: str, text: str) -> Any:
 
 def _lasting(script: str, values: Mapping[str, Any]) -> dict[str, Any]:
   """Returns the settings that identify a run by group, with the preset."""
-  settings_class = _SETTINGS[script]
+  settings_class = SETTINGS[script]
   if script == 'evaluate':
     settings = names.to_dict(names.build(settings_class, values))
     return {'script': script, **settings}

@@ -36,7 +36,7 @@ from typing import List, Sequence
 
 from bt_acme.config import checks
 from experiments import command_line
-from experiments.harness import progress
+from experiments.harness import progress, records
 from experiments.learning import claims, report, results
 
 _FAILED = 1  # The exit code if some runs have failed.
@@ -118,25 +118,11 @@ def complete(
     An exit code; failures have been printed.
   """
   found = results.of_folder(runs, folder)
-  todo = [
-    each
-    for run in runs
-    if run not in found
-    for each in (*_missing(run, folder), run)
-  ]
-  return progress.complete(
-    list(dict.fromkeys(todo)), folder, processes=processes
+  todo = records.with_needed(
+    (run for run in runs if run not in found),
+    lambda run: not run.is_done(folder),
   )
-
-
-def _missing(run: claims.Run, folder: pathlib.Path) -> List[claims.Run]:
-  """Returns the runs that must come before a run, in their order."""
-  return [
-    each
-    for needed in run.needed
-    if not needed.is_done(folder)
-    for each in (*_missing(needed, folder), needed)
-  ]
+  return progress.complete(todo, folder, processes=processes)
 
 
 if __name__ == '__main__':

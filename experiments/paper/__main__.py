@@ -35,7 +35,6 @@ from experiments.paper import (
   declarations,
   folders,
   planning,
-  publishing,
   report,
   results,
   scales,
@@ -150,7 +149,7 @@ def _publish(folder: folders.Folder) -> pathlib.Path:
       'and --set.'
     )
   _gather(folder)
-  return publishing.publish(folder, dataset_lib.read(folder.path))
+  return report.publish(folder, dataset_lib.read(folder.path))
 
 
 def _render(options: argparse.Namespace, artifacts: Sequence[str]) -> list[str]:

@@ -4,8 +4,9 @@ Artifacts share runs. A run is identified by its settings and is executed only
 once.
 """
 
+import functools
 import itertools
-from typing import Iterator, NamedTuple
+from typing import Callable, Iterator, NamedTuple
 
 from experiments import command_line
 from experiments.harness import runs
@@ -39,13 +40,16 @@ def declared(request: Request, scale: scales.Scale) -> list[runs.RunSpec]:
     command_line.known('arms', arm, artifacts_lib.ARMS)
   for game in request.games:
     command_line.known('games', game, scale.envs)
-  maker = _Maker(scale)
+  # Runs share pre-training runs, whose ids take long to compute.
+  learn = functools.cache(functools.partial(_learning, scale))
   cases = dict.fromkeys(
     case
     for artifact in request.artifacts
     for case in _cases(artifacts_lib.ARTIFACTS[artifact], scale, request)
   )
-  return runs.ordered(spec for case in cases for spec in maker.make(*case))
+  return runs.ordered(
+    spec for case in cases for spec in _runs(scale, learn, *case)
+  )
 
 
 # A stage, arm, environment and seed.
@@ -72,63 +76,63 @@ def _cases(
         yield (artifacts_lib.stage_of(arm), arm, env, seed), steps
 
 
-class _Maker:
-  """Declares the runs of one scale."""
+def _runs(
+  scale: scales.Scale,
+  learn: Callable[..., runs.RunSpec],
+  case: _Case,
+  steps: int,
+) -> Iterator[runs.RunSpec]:
+  """Yields a run and its final evaluation, without their dependencies.
 
-  def __init__(self, scale: scales.Scale):
-    self._scale = scale
-    self._policies: dict[_Case, runs.RunSpec] = {}
-
-  def make(self, case: _Case, steps: int) -> Iterator[runs.RunSpec]:
-    """Yields a run and its final evaluation, without their dependencies."""
-    stage, arm, env, seed = case
-    if stage == runs.ZERO_SHOT:
-      need = runs.Need('behavior', self._policy(arm, env, seed), steps)
-      yield self._evaluation(case, need)
-      return
-    scale = self._scale
-    needs = tuple(
-      runs.Need(flag, self._policy(of, env, seed), steps)
-      for flag, of in artifacts_lib.ARMS[arm].policies.items()
+  Args:
+    scale: the scale of the run.
+    learn: returns a training run of the scale, as `_learning` does.
+    case: the run.
+    steps: the actor steps of the policy snapshots that the run uses.
+  """
+  stage, arm, env, seed = case
+  policies = artifacts_lib.ARMS[arm].policies
+  if stage == runs.ZERO_SHOT:
+    policies = {'behavior': arm}
+  own_seed = seed if scale.pretraining == scales.PER_SEED else 0
+  place = scales.pretraining_env(env), own_seed
+  needs = tuple(
+    runs.Need(flag, learn((runs.PRETRAINING, of, *place)), steps)
+    for flag, of in policies.items()
+  )
+  # The episodes behind a final score.
+  episodes = (('episodes', scale.final_episodes),)
+  if stage == runs.ZERO_SHOT:
+    yield runs.RunSpec(*case, 'evaluate', settings=episodes, needs=needs)
+    return
+  spec = learn(case, needs)
+  yield spec
+  if dict(spec.settings).get('evaluation_episodes', 0) < scale.final_episodes:
+    yield runs.RunSpec(
+      *(runs.FINAL_EVALUATION, arm, env, seed, 'evaluate'),
+      settings=episodes,
+      needs=(runs.Need('workdir', spec),),
     )
-    spec = self._learning(case, needs)
-    yield spec
-    in_the_run = dict(spec.settings).get('evaluation_episodes', 0)
-    if in_the_run < scale.final_episodes:
-      final = (runs.FINAL_EVALUATION, arm, env, seed)
-      yield self._evaluation(final, runs.Need('workdir', spec))
 
-  def _policy(self, arm: str, env: str, seed: int) -> runs.RunSpec:
-    """Returns the cached pre-training run of an arm for an environment."""
-    seed = seed if self._scale.pretraining == scales.PER_SEED else 0
-    case = (runs.PRETRAINING, arm, scales.pretraining_env(env), seed)
-    if case not in self._policies:
-      self._policies[case] = self._learning(case)
-    return self._policies[case]
 
-  def _learning(
-    self, case: _Case, needs: tuple[runs.Need, ...] = ()
-  ) -> runs.RunSpec:
-    """Returns a training run.
+def _learning(
+  scale: scales.Scale, case: _Case, needs: tuple[runs.Need, ...] = ()
+) -> runs.RunSpec:
+  """Returns a training run.
 
-    Settings unknown to its script are ignored, and those of its arm take
-    precedence.
-    """
-    scale, arm = self._scale, artifacts_lib.ARMS[case[1]]
-    budget_steps, given = scale.transfer_steps, dict(scale.settings)
-    if case[0] == runs.PRETRAINING:
-      budget_steps = scale.pretraining_steps
-      given |= scale.pretraining_settings
-      given['snapshot_steps'] = ','.join(map(str, scale.snapshots[:-1]))
-    known = {
-      name: value
-      for name, value in {**given, **scale.overrides}.items()
-      if name == 'preset' or runs.has_setting(arm.script, name)
-    }
-    flags = tuple({**known, **arm.settings}.items())
-    return runs.RunSpec(*case, arm.script, budget_steps, flags, needs)
-
-  def _evaluation(self, case: _Case, need: runs.Need) -> runs.RunSpec:
-    """Returns a run that plays the episodes behind a final score."""
-    flags = (('episodes', self._scale.final_episodes),)
-    return runs.RunSpec(*case, 'evaluate', settings=flags, needs=(need,))
+  Settings unknown to its script are ignored, and those of its arm take
+  precedence.
+  """
+  arm = artifacts_lib.ARMS[case[1]]
+  budget_steps, given = scale.transfer_steps, dict(scale.settings)
+  if case[0] == runs.PRETRAINING:
+    budget_steps = scale.pretraining_steps
+    given |= scale.pretraining_settings
+    given['snapshot_steps'] = ','.join(map(str, scale.snapshots[:-1]))
+  known = {
+    name: value
+    for name, value in {**given, **scale.overrides}.items()
+    if name == 'preset' or runs.has_setting(arm.script, name)
+  }
+  flags = tuple({**known, **arm.settings}.items())
+  return runs.RunSpec(*case, arm.script, budget_steps, flags, needs)

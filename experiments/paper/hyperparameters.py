@@ -17,15 +17,9 @@ from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 from bt_acme.core import networks
 from bt_acme.evaluation import tables
+from experiments.harness import runs
 from experiments.paper import artifacts
 from experiments.paper.table_formats import Cell, PaperTable
-from launch import run_bt, run_ngu
-
-_SETTINGS = {
-  'ngu': run_ngu.Settings,
-  'bt': run_bt.Settings,
-  'run': run_bt.Settings,
-}
 
 
 def table(artifact: artifacts.Artifact) -> PaperTable:
@@ -63,7 +57,7 @@ def _ours(row: Mapping[str, str]) -> list[Any]:
     return [inspect.signature(optax.adam).parameters[setting].default]
   values = []
   for name in row['of'].split():
-    settings = _SETTINGS[name]
+    settings = runs.SETTINGS[f'run_{name}']
     config = names.build(settings, presets.get('paper', settings))
     total = {'num_environments': config.run.num_environments}
     values.append({**names.flat(config), **total}[setting])

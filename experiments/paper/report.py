@@ -1,12 +1,20 @@
-"""Writes tables, figures and the report that combines them."""
+"""Writes tables, figures and the report that combines them.
+
+Published results are in the repository: `experiments/paper/measured/SCALE` has
+the data of a scale and a report with its figures, and `experiments/README.md`
+shows the claims.
+"""
 
 import pathlib
 from typing import Mapping, Sequence
+
+from PIL import Image
 
 from bt_acme import files
 from bt_acme.evaluation import panels
 from bt_acme.evaluation import tables as table_text
 from experiments.harness import dataset as dataset_lib
+from experiments.harness import sections as sections_lib
 from experiments.paper import (
   artifacts,
   claims,
@@ -15,6 +23,7 @@ from experiments.paper import (
   hyperparameters,
   planning,
   results,
+  scales,
   table_formats,
   tables,
 )
@@ -22,6 +31,15 @@ from experiments.paper import (
 FORMATS = tuple(dict.fromkeys((*table_formats.FORMATS, *panels.FORMATS)))
 RESULTS = 'results'  # The directory of artifacts, next to the report.
 _MOST_NAMES = 100  # Maximum number of failed or missing runs to list.
+FOLDER = pathlib.Path(__file__).with_name('measured')
+README = pathlib.Path(__file__).parents[1] / 'README.md'
+_SCALE = 'laptop'  # The scale whose claims the README shows.
+_BEGIN = (
+  f'<!-- Of paper/measured/{_SCALE}: python -m experiments.paper publish '
+  f'--scale={_SCALE} -->'
+)
+_END = '<!-- End of the claims. -->'
+_NUM_COLORS = 128
 
 
 def render(
@@ -163,3 +181,65 @@ def _short(commit: str) -> str:
   """Abbreviates a commit hash; keeps the note about uncommitted changes."""
   digits, comma, changed = commit.partition(',')
   return f'{digits[:10]}{comma}{changed}'
+
+
+def publish(
+  source: folders.Folder, dataset: dataset_lib.Dataset
+) -> pathlib.Path:
+  """Replaces the published results of a scale.
+
+  Args:
+    source: the directory of the runs.
+    dataset: the results of the runs.
+
+  Returns:
+    The path of the report.
+
+  Raises:
+    ValueError: if an artifact cannot be made from the dataset.
+  """
+  scale, kept = source.scale, lasting(dataset)
+  with files.new_folder(FOLDER / scale.name) as folder:
+    dataset_lib.write(folder, kept)
+    pictures = folder / RESULTS
+    found = results.Results(kept, scale.suites)
+    rendered = [
+      render(artifact, found, pictures, ('png',))[1]
+      for artifact in source.artifacts()
+    ]
+    write(folder / 'README.md', source, found, rendered)
+    for path in pictures.glob('*'):
+      if path.suffix == '.png':
+        # Lines need only a few colors, which reduces the size to a quarter.
+        picture = Image.open(path).convert('RGB').quantize(_NUM_COLORS)
+        picture.save(path, optimize=True)
+      else:
+        path.unlink()
+  if scale.name == _SCALE:
+    files.write_text(README, rendered_readme(README.read_text()))
+  return FOLDER / scale.name / 'README.md'
+
+
+def lasting(dataset: dataset_lib.Dataset) -> dataset_lib.Dataset:
+  """Returns the part of a dataset that artifacts depend on.
+
+  Training scores, host names and commands are removed, and running runs are
+  marked as waiting.
+  """
+  status = {dataset_lib.RUNNING: dataset_lib.WAITING}
+  runs = [
+    run._replace(host='', command='', status=status.get(run.status, run.status))
+    for run in dataset.runs
+  ]
+  scores = [s for s in dataset.scores if s.source != dataset_lib.ACTOR]
+  return dataset_lib.Dataset(tuple(runs), tuple(scores))
+
+
+def rendered_readme(readme: str) -> str:
+  """Returns the README with updated claims."""
+  scale, dataset = scales.get(_SCALE), dataset_lib.read(FOLDER / _SCALE)
+  verdicts = claims.evaluate(results.Results(dataset, scale.suites))
+  runs = runs_table(dataset.runs)
+  about = planning.pretraining(scale)
+  text = f'{runs}\n{about}\n\n{claims.verdict_table(verdicts)}'
+  return sections_lib.replaced(readme, _BEGIN, text, _END)

@@ -8,7 +8,7 @@ pre-training, each point shows the final results of different runs.
 
 import collections
 import math
-from typing import Any, Callable, Iterable, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -136,64 +136,56 @@ class Results:
       reading: returns the number that is needed of each run.
       pretraining_steps: as in `runs_of`.
     """
-    read = {
+    found = {
       run: reading(self, run)
       for env in envs
       for run in self.runs_of(arm, env, pretraining_steps)
     }
-    found = {run: value for run, value in read.items() if value is not None}
-    runs, problems = balanced(arm, envs, read, found)
-    return combined(runs, np.array([found[run] for run in runs]), problems)
+    return combined(arm, envs, found, lambda x: (_NO_FRAMES, np.array(x)))
 
 
-def balanced(
+def combined(
   arm: str,
   envs: Iterable[str],
-  runs: Iterable[RunRow],
-  usable: Iterable[RunRow],
-) -> tuple[list[RunRow], list[Problem]]:
-  """Selects equally many usable runs of an arm for each environment.
+  found: Mapping[RunRow, Any],
+  stack: Callable[[list[Any]], tuple[np.ndarray, np.ndarray]],
+) -> ArmResults:
+  """Combines what was read of an arm's runs, equally many per environment.
 
-  Returns:
-    The selected runs by environment, and the missing data.
+  Args:
+    arm: the arm.
+    envs: the environments.
+    found: what was read of each run; None if it is missing.
+    stack: returns the frames and the values [runs] or [runs, N] of runs.
   """
-  some = {run.env for run in runs}
+  some = {run.env for run in found}
   what = f'{arm} was not run on'
-  problems = [Problem(what, env) for env in envs if env not in some]
+  problems = [(what, env) for env in envs if env not in some]
   problems += [
     dataset_lib.problem_of(run, 'No evaluation near the required step')
-    for run in runs
-    if run not in usable
+    for run, one in found.items()
+    if one is None
   ]
   by_env = collections.defaultdict[str, list[RunRow]](list)
-  for run in usable:
-    by_env[run.env].append(run)
-  counts = [len(found) for found in by_env.values()]
+  for run, one in found.items():
+    if one is not None:
+      by_env[run.env].append(run)
+  counts = [len(usable) for usable in by_env.values()]
   seeds = min(counts, default=0)
   what = (
     f'{arm} uses only {tables.counted(seeds, "seed")} of each environment, '
     'because there are no more on'
   )
   problems += [
-    Problem(what, env)
-    for env, found in by_env.items()
-    if len(found) == seeds < max(counts)
+    (what, env)
+    for env, usable in by_env.items()
+    if len(usable) == seeds < max(counts)
   ]
-  return [run for found in by_env.values() for run in found[:seeds]], problems
-
-
-def combined(
-  runs: Sequence[RunRow],
-  values: np.ndarray,
-  problems: Iterable[Problem],
-  frames: np.ndarray = _NO_FRAMES,
-) -> ArmResults:
-  """Combines balanced runs with their values [runs] or [runs, N]."""
-  envs = tuple(dict.fromkeys(run.env for run in runs))
-  seeds = len(runs) // max(len(envs), 1)
-  values = values.reshape(len(envs), seeds, *values.shape[1:])
+  runs = tuple(run for usable in by_env.values() for run in usable[:seeds])
+  frames, values = stack([found[run] for run in runs])
+  values = values.reshape(len(by_env), seeds, *values.shape[1:])
   return ArmResults(
-    values.swapaxes(0, 1), envs, tuple(runs), tuple(problems), frames
+    values.swapaxes(0, 1), tuple(by_env), runs, tuple(problems), frames
   )
 
 
@@ -258,14 +250,18 @@ def curve(
     points[run] = steps * run.frames_per_step, values
   some = [run for run, (frames, _) in points.items() if len(frames)]
   done = [run for run in some if run.status == dataset_lib.DONE]
-  counted, problems = balanced(arm, envs, points, done or some)
-  if not done:
-    problems += [dataset_lib.problem_of(run, '') for run in some]
-  frames, values = _aligned([points[run] for run in counted])
-  budget = max((r.budget_steps * r.frames_per_step for r in counted), default=0)
-  within = int(np.searchsorted(frames, window * budget, side='right'))
-  shown = max(within, _FEWEST)
-  return combined(counted, values[:, :shown], problems, frames[:shown])
+  usable = set(done or some)
+  found = {run: one if run in usable else None for run, one in points.items()}
+  every = combined(arm, envs, found, _aligned)
+  budgets = (run.budget_steps * run.frames_per_step for run in every.runs)
+  end = window * max(budgets, default=0)
+  shown = max(int(np.searchsorted(every.frames, end, side='right')), _FEWEST)
+  return every._replace(
+    values=every.values[..., :shown],
+    problems=every.problems
+    + tuple(dataset_lib.problem_of(run, '') for run in some if not done),
+    frames=every.frames[:shown],
+  )
 
 
 def _aligned(curves: Sequence[plots.Curve]) -> plots.Curve:

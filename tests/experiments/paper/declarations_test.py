@@ -28,7 +28,7 @@ def make_parse():
   with pytest.MonkeyPatch.context() as monkeypatch:
 
     def parse(spec):
-      settings_class = runs._SETTINGS[spec.script]
+      settings_class = runs.SETTINGS[spec.script]
       if spec.script not in parsers:
         values = absl_flags.FlagValues()
         monkeypatch.setattr(flags, 'FLAGS', values)
