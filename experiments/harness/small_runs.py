@@ -114,14 +114,9 @@ class SmallRun:
     return f'{words}-{self.seed}-{self.hash}'
 
   @property
-  def explores(self) -> bool:
-    """Whether the run learns without rewards."""
-    return self.kind == 'ngu'
-
-  @property
   def exports(self) -> bool:
     """Whether the run exports its policy as a behavior."""
-    return self.explores or self.shared
+    return self.kind == 'ngu' or self.shared
 
   @functools.cached_property
   def hash(self) -> str:
@@ -356,7 +351,7 @@ def _train(
       'progress': 'off',
       'callbacks': [on_iteration],
     }
-    if run.explores:
+    if run.kind == 'ngu':
       snapshots = [round(share * run.actor_steps) for share in SHARES]
       steps = ','.join(map(str, snapshots))
       trained = bt_acme.pretrain(run.env, snapshot_steps=steps, **arguments)

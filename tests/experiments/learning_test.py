@@ -10,11 +10,8 @@ from experiments.learning import __main__ as learning
 from experiments.learning import claims, report, results
 
 TINY = {
-  'torso_size': 8,
-  'lstm_size': 8,
-  'head_size': 8,
-  'samples_per_insert': 1.0,
-  'min_replay_size': 4,
+  **dict.fromkeys(['torso_size', 'lstm_size', 'head_size'], 8),
+  **{'samples_per_insert': 1.0, 'min_replay_size': 4},
 }
 FEW = 8  # Episodes of an evaluation.
 ENV = 'MiniGrid-Empty-5x5-v0'
