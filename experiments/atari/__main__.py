@@ -18,11 +18,11 @@ from typing import Any, Callable
 
 from bt_acme.cli import flags
 from experiments import command_line
-from experiments.atari import exploring, learning, runs
+from experiments.atari import exploring, learning
 
 # The settings of each command, and the function that shows its run.
 _COMMANDS: dict[str, tuple[type, Callable[[Any], None]]] = {
-  'learn': (runs.TrainConfig, learning.show),
+  'learn': (learning.TrainConfig, learning.show),
   'explore': (exploring.ExploreConfig, exploring.show),
 }
 
@@ -34,7 +34,7 @@ def run() -> None:
   if command in _COMMANDS:
     sys.argv = [script, *words[1:]]
     config_class, show = _COMMANDS[command]
-    main = functools.partial(runs.run, show=show)
+    main = functools.partial(learning.run, show=show)
     command_line.run(command, config_class, main)
 
   def refuse(argv: list[str]) -> None:

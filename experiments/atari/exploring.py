@@ -8,11 +8,11 @@ from bt_acme import behaviors
 from bt_acme.config import checks
 from bt_acme.core import epsilon
 from bt_acme.evaluation import tables
-from experiments.atari import montezuma, room_map, runs
+from experiments.atari import learning, montezuma, room_map
 
 
 @dataclasses.dataclass(frozen=True)
-class ExploreConfig(runs.TrainConfig):
+class ExploreConfig(learning.TrainConfig):
   """Settings of exploration with NGU.
 
   Attributes:

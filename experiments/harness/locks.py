@@ -12,6 +12,7 @@ import os
 import pathlib
 import socket
 import time
+from typing import Callable, Iterator
 
 from bt_acme.runtime import workdir_lock
 
@@ -20,48 +21,46 @@ _STALE_SECONDS = 600.0
 _TOUCH_SECONDS = 30.0
 
 
-class Lock:
-  """A lock held by this process."""
+@contextlib.contextmanager
+def held(folder: pathlib.Path) -> Iterator[Callable[[], bool]]:
+  """Holds the lock of a directory.
 
-  def __init__(self, folder: pathlib.Path):
-    """Acquires the lock.
+  Args:
+    folder: the directory of the lock file.
 
-    Args:
-      folder: the directory of the lock file.
+  Yields:
+    A function that refreshes the lock for other hosts. It returns False if the
+    lock is lost: another worker may have taken it while this machine was
+    suspended.
 
-    Raises:
-      BlockingIOError: if another worker holds the lock.
-      ValueError: if the directory is not writable.
-    """
-    _remove_stale(folder)
-    self._file = folder / workdir_lock.FILE
-    self._held = contextlib.ExitStack()
-    self._touched = time.monotonic()
+  Raises:
+    BlockingIOError: if another worker holds the lock.
+    ValueError: if the directory is not writable.
+  """
+  _remove_stale(folder)
+  file = folder / workdir_lock.FILE
+  touched = time.monotonic()
+
+  def touch() -> bool:
+    nonlocal touched
+    if time.monotonic() < touched + _TOUCH_SECONDS:
+      return True
+    touched = time.monotonic()
+    with contextlib.suppress(OSError, ValueError, KeyError):
+      owner = json.loads(file.read_text())
+      if (owner['host'], owner['pid']) == (socket.gethostname(), os.getpid()):
+        os.utime(file)
+        return True
+    return False
+
+  with contextlib.ExitStack() as stack:
     try:
-      self._held.enter_context(workdir_lock.held(str(folder)))
+      stack.enter_context(workdir_lock.held(str(folder)))
     except ValueError as error:
       if error.__cause__:
         raise
       raise BlockingIOError(str(error)) from error
-
-  def touch(self) -> bool:
-    """Refreshes the lock for other hosts; returns False if the lock is lost.
-
-    Another worker may have taken the lock while this machine was suspended.
-    """
-    if time.monotonic() < self._touched + _TOUCH_SECONDS:
-      return True
-    self._touched = time.monotonic()
-    with contextlib.suppress(OSError, ValueError, KeyError):
-      owner = json.loads(self._file.read_text())
-      if (owner['host'], owner['pid']) == (socket.gethostname(), os.getpid()):
-        os.utime(self._file)
-        return True
-    return False
-
-  def close(self) -> None:
-    """Releases the lock."""
-    self._held.close()
+    yield touch
 
 
 def is_held(folder: pathlib.Path) -> bool:

@@ -323,11 +323,7 @@ def _learn(
     return _train(run, folder, report)
   (name,) = run.transferred(folder)
   behavior = bt_acme.load_behavior(name)
-  return _agent_in(behavior.agent, run.env), [behavior], []
-
-
-def _agent_in(agent: assembly.Agent, env: str) -> assembly.Agent:
-  return dataclasses.replace(agent, spec=agent.spec._replace(name=env))
+  return behavior.agent.named(run.env), [behavior], []
 
 
 def _train(
@@ -452,7 +448,7 @@ def _visits(
 ) -> dict[str, Any]:
   """Counts the visits of a policy to each cell of `run.map_env`."""
   run = dataclasses.replace(run, episodes=run.map_episodes)
-  (recordings,) = _play(run, _agent_in(agent, run.map_env), states)
+  (recordings,) = _play(run, agent.named(run.map_env), states)
   columns, rows = environments.make(run.map_env, seed=0).grid_size()
   counts = np.zeros([rows, columns], np.int64)
   for recording in recordings:

@@ -173,11 +173,12 @@ class Worker:
 
   def _take(self, run: records.Runnable, process: processes.Process) -> bool:
     """Executes a run; returns False if the run is not available."""
-    try:
-      lock = locks.Lock(records.path_of(self._folder, run, 'lock'))
-    except BlockingIOError:
-      return False
-    with contextlib.closing(lock):
+    with contextlib.ExitStack() as stack:
+      lock = locks.held(records.path_of(self._folder, run, 'lock'))
+      try:
+        touch = stack.enter_context(lock)
+      except BlockingIOError:
+        return False
       # No other host executes the run, because its lock was free. On this host,
       # the script of a killed worker may still be saving its state.
       workdir = self._folder / records.WORKDIRS / run.id
@@ -186,7 +187,7 @@ class Worker:
       if locks.is_held(workdir) or self._state(run):
         return False
       began = time.monotonic()
-      code = self._execute(run, process, lock)
+      code = self._execute(run, process, touch)
       if code is not None:
         self._note_end(run, code, time.monotonic() - began)
     with self._changing:
@@ -194,7 +195,10 @@ class Worker:
     return True
 
   def _execute(
-    self, run: records.Runnable, process: processes.Process, lock: locks.Lock
+    self,
+    run: records.Runnable,
+    process: processes.Process,
+    touch: Callable[[], bool],
   ) -> int | None:
     """Returns the exit code of a run; None if another worker has the run."""
     with self._changing:
@@ -208,7 +212,7 @@ class Worker:
     on_news = functools.partial(self._tell, self._on_news, run)
     while (code := process.wait(_POLL_SECONDS, on_news)) is None:
       # Other workers see that this one is alive.
-      if not lock.touch():
+      if not touch():
         # This machine was suspended, and another one has resumed the run.
         process.kill()
         process.close()

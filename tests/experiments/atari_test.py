@@ -15,7 +15,7 @@ from bt_acme.config import names
 from bt_acme.config import run as run_config
 from bt_acme.core.intrinsic import host_reward
 from bt_acme.environments import atari
-from experiments.atari import exploring, learning, montezuma, room_map, runs
+from experiments.atari import exploring, learning, montezuma, room_map
 
 _LEFT, _RIGHT = 4, 3
 
@@ -49,13 +49,13 @@ def write_learned(tmp_path):
 
 
 def _learn(folder, **settings):
-  return runs.TrainConfig(
+  return learning.TrainConfig(
     **{'game': 'boxing', 'workdir': str(folder), **settings}
   )
 
 
 def _draw(folder, **settings):
-  return runs.run(_learn(folder, draw_only=True, **settings), learning.show)
+  return learning.run(_learn(folder, draw_only=True, **settings), learning.show)
 
 
 def test_scores_are_compared_with_a_random_agent_and_a_human(learned, capsys):
@@ -96,9 +96,9 @@ def test_learning_launches_r2d2_and_returns_its_exit_code(learned):
     return len(launched) % 2 and 130
 
   config = _learn(learned, max_actor_steps=77, seed=3)
-  assert runs.run(config, learning.show, launch) == 130
+  assert learning.run(config, learning.show, launch) == 130
   assert not (learned / 'curve.png').exists()
-  assert runs.run(config, learning.show, launch) == 0
+  assert learning.run(config, learning.show, launch) == 0
   assert (learned / 'curve.png').exists()
   script, flags = launched[0]
   assert script == 'run_r2d2.py'
@@ -113,7 +113,7 @@ def test_workdirs_that_cannot_be_drawn_are_rejected(tmp_path):
     _draw(tmp_path / 'none')
   with pytest.raises(ValueError, match='does not contain a run'):
     config = exploring.ExploreConfig(workdir=str(tmp_path), draw_only=True)
-    runs.run(config, exploring.show)
+    learning.run(config, exploring.show)
   _write_run(tmp_path, 'pong')
   with pytest.raises(ValueError, match="a run on 'pong', not on game='boxing'"):
     _draw(tmp_path)
@@ -124,9 +124,9 @@ def test_workdirs_that_cannot_be_drawn_are_rejected(tmp_path):
 @pytest.mark.parametrize(
   'config_class, settings, message',
   [
-    (runs.TrainConfig, {'game': 'pnog'}, "[Dd]id you mean 'pong'"),
-    (runs.TrainConfig, {'game': 'Chain-9'}, 'has no human score'),
-    (runs.TrainConfig, {'max_actor_steps': 0}, 'must be positive'),
+    (learning.TrainConfig, {'game': 'pnog'}, "[Dd]id you mean 'pong'"),
+    (learning.TrainConfig, {'game': 'Chain-9'}, 'has no human score'),
+    (learning.TrainConfig, {'max_actor_steps': 0}, 'must be positive'),
     (exploring.ExploreConfig, {'game': 'montezuma'}, 'is unknown'),
     (exploring.ExploreConfig, {'game': 'pong'}, 'has no map of its rooms'),
     (exploring.ExploreConfig, {'episode_steps': 0}, 'must be positive'),
@@ -267,7 +267,7 @@ def test_exploring_prints_a_table_and_draws_the_rooms(tmp_path, capsys):
   config = exploring.ExploreConfig(
     workdir=str(tmp_path), episodes=2, episode_steps=30
   )
-  assert runs.run(config, exploring.show, _export_untrained) == 0
+  assert learning.run(config, exploring.show, _export_untrained) == 0
   rows = [' '.join(r.split()) for r in capsys.readouterr().out.splitlines()]
   trained = 'behavior, with the epsilons of its training'
   for label in ('random', 'behavior', trained):

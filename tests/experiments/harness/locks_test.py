@@ -1,6 +1,7 @@
 """Tests that a lock has one owner, even after crashes."""
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import socket
@@ -21,11 +22,11 @@ def _race(folder):
   barrier = threading.Barrier(_NUM)
 
   def take(_):
+    lock = contextlib.ExitStack()
     barrier.wait()
-    try:
-      return locks.Lock(folder)
-    except BlockingIOError:
-      return None
+    with contextlib.suppress(BlockingIOError):
+      lock.enter_context(locks.held(folder))
+      return lock
 
   with concurrent.futures.ThreadPoolExecutor(_NUM) as pool:
     return [lock for lock in pool.map(take, range(_NUM)) if lock]
@@ -59,35 +60,36 @@ def test_only_one_of_many_acquires_a_free_lock_or_that_of_a_lost_host(
 def test_the_lock_of_another_host_is_respected_until_it_is_stale(folder):
   _write(folder, age=500)
   assert locks.is_held(folder)
-  with pytest.raises(BlockingIOError, match='elsewhere'):
-    locks.Lock(folder)
+  with pytest.raises(BlockingIOError, match='elsewhere'), locks.held(folder):
+    pass
 
 
 def test_a_crashed_local_owner_loses_its_lock_immediately(folder):
   code = (
     'import os, pathlib, sys; from experiments.harness import locks\n'
-    'lock = locks.Lock(pathlib.Path(sys.argv[1])); os._exit(9)'
+    'with locks.held(pathlib.Path(sys.argv[1])): os._exit(9)'
   )
   subprocess.run([sys.executable, '-c', code, folder], check=False)
   assert (folder / 'run.lock').exists()
   assert not locks.is_held(folder)
-  locks.Lock(folder).close()
+  with locks.held(folder):
+    pass
 
 
 def test_an_owner_notices_that_its_lock_was_replaced(folder, monkeypatch):
   monkeypatch.setattr(locks, '_TOUCH_SECONDS', 0.0)
-  lock = locks.Lock(folder)
   path = folder / 'run.lock'
-  os.utime(path, (0, 0))
-  assert lock.touch() and path.stat().st_mtime > time.time() - 60
-  path.unlink()
-  assert not lock.touch()
-  other = {'host': f'not {socket.gethostname()}', 'pid': os.getpid()}
-  path.write_text(json.dumps(other))
-  assert not lock.touch()
+  with locks.held(folder) as touch:
+    os.utime(path, (0, 0))
+    assert touch() and path.stat().st_mtime > time.time() - 60
+    path.unlink()
+    assert not touch()
+    other = {'host': f'not {socket.gethostname()}', 'pid': os.getpid()}
+    path.write_text(json.dumps(other))
+    assert not touch()
 
 
 def test_a_directory_that_is_not_writable_is_reported(folder):
   folder.write_text('')
-  with pytest.raises(ValueError, match='is not writable'):
-    locks.Lock(folder)
+  with pytest.raises(ValueError, match='is not writable'), locks.held(folder):
+    pass
