@@ -127,13 +127,9 @@ def test_ctrl_c_stops_the_worker_and_a_second_one_kills(
   assert records.read(tmp_path, fakes.Write(kind)).failures == 0
 
 
-def _fail(*arguments):
-  raise OSError(arguments)
-
-
 def test_a_worker_drops_a_run_whose_lock_is_lost(work, monkeypatch):
   monkeypatch.setattr(locks, '_TOUCH_SECONDS', 0.0)
-  monkeypatch.setattr(os, 'utime', _fail)
+  monkeypatch.setattr(os, 'utime', lambda path: os.stat(path / 'none'))
   lines = []
   work(fakes.Write('waits'), num_slots=1, hours=0.8 / 3600, say=lines.append)
   assert any('another worker has taken it over' in line for line in lines)
