@@ -28,12 +28,9 @@ _TINY = {
 }
 # Flights are frequent but short, so that the agent also acts.
 _FLIGHTS = {
-  'min_flight_probability': 0.2,
-  'max_flight_probability': 0.3,
+  **{'min_flight_probability': 0.2, 'max_flight_probability': 0.3},
   'flight_exponent': 3.0,
 }
-
-
 _NGU = small_runs.SmallRun(
   *('NGU', 'ngu', 'MiniGrid-FourRooms-v0:no_goal', 400),
   settings={**_TINY, 'memory_capacity': 50},

@@ -16,11 +16,14 @@ from tests.experiments.paper import fake_results as fake
 
 def _data():
   values = fake.random(['r2d2', 'bt_ngu'], [fake.NEAR, fake.FAR])
-  data = fake.curves(values, seconds=900.0, commit=f'{"0123abc" * 5}, changed')
-  failed = fake.run(
-    'ez', fake.FAR, 0, status=dataset_lib.FAILED, exit_code=3, commit='4567def'
+  commit = f'{"0123abc" * 5}, changed'
+  data = fake.curves(values, seconds=900.0, commit=commit, host='a-computer')
+  running, failed = (
+    fake.run('ez', fake.FAR, seed, status=status, exit_code=3, command='python')
+    for seed, status in enumerate((dataset_lib.RUNNING, dataset_lib.FAILED))
   )
-  return data._replace(runs=(*data.runs, failed))
+  training = dataset_lib.Score(running.run_id, dataset_lib.ACTOR, 5, 1, 0.5)
+  return fake.data((*data.runs, running, failed), (*data.scores, training))
 
 
 @pytest.mark.parametrize('artifact', artifacts.ARTIFACTS)
@@ -70,22 +73,12 @@ def make_places(tmp_path, monkeypatch):
   return tmp_path / 'measured', readme
 
 
-def _measured():
-  values = fake.random(['r2d2', 'bt_ngu'], [fake.NEAR, fake.FAR])
-  data = fake.curves(
-    values, host='a-computer', command='python launch', commit='0123abc'
-  )
-  running = fake.run('ez', fake.FAR, 0, status=dataset_lib.RUNNING)
-  training = dataset_lib.Score(running.run_id, dataset_lib.ACTOR, 5, 1, 0.5)
-  return dataset_lib.Dataset((*data.runs, running), (*data.scores, training))
-
-
 def test_published_results_can_be_read_and_shown_again(places, tmp_path):
   folder, readme = places
   source = folders.Folder(tmp_path / 'runs', scales.LAPTOP)
   source.ask(declarations.Request(('table9', 'fig9'), seeds=(7,)))
   for _ in range(2):  # The second call replaces the results of the first.
-    path = report.publish(source, _measured())
+    path = report.publish(source, _data())
   assert path == folder / 'laptop' / 'README.md'
   text = path.read_text()
   assert (
@@ -97,7 +90,7 @@ def test_published_results_can_be_read_and_shown_again(places, tmp_path):
   ]
   assert report.rendered_readme(readme.read_text()) == readme.read_text()
   kept = dataset_lib.read(folder / 'laptop')
-  wanted = report.lasting(_measured())
+  wanted = report.lasting(_data())
   assert kept.runs == wanted.runs
   assert [s[:4] for s in kept.scores] == [s[:4] for s in wanted.scores]
   assert {run.host for run in kept.runs} == {''}
