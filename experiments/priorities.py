@@ -97,18 +97,17 @@ def simulate(
   return np.mean(rows, axis=0)
 
 
-def table(num_inserts: int, max_replay_size: int, seeds: int) -> str:
-  """Formats the results of all kinds at all rates as a table."""
+def table(seeds: int, **sizes: int) -> str:
+  """Formats the results of all kinds at all rates as a table.
+
+  Args:
+    seeds: the number of seeds.
+    **sizes: `num_inserts` and `max_replay_size` of `simulate`.
+  """
   rows = []
   for rate, kind in itertools.product(RATES, KINDS):
     results = [
-      simulate(
-        kind,
-        samples_per_insert=rate,
-        num_inserts=num_inserts,
-        max_replay_size=max_replay_size,
-        seed=seed,
-      )
+      simulate(kind, samples_per_insert=rate, seed=seed, **sizes)
       for seed in range(seeds)
     ]
     ratio, first, estimate = np.mean(results, axis=0)
