@@ -149,6 +149,7 @@ def make_vector(
   seed: int,
   first_environment: int = 0,
   num_stacked: int = 0,
+  emulated: bool = True,
 ) -> vector.VectorEnvironment:
   """Creates the environments of one process, which are stepped together.
 
@@ -164,6 +165,7 @@ def make_vector(
       environment's episodes depend on its own index only, not on the other
       environments in its process.
     num_stacked: the number of frames in an observation; see `make`.
+    emulated: whether Atari games may run in ale-py's vector environment.
 
   Returns:
     The environments.
@@ -183,7 +185,7 @@ def make_vector(
   """
   indices = range(first_environment, first_environment + num_environments)
   seeds = [seed_of(seed, i) for i in indices]
-  if len(names_in(name)) == 1:
+  if emulated and len(names_in(name)) == 1:
     maker = registry.find(name)
     if maker.make_vector is not None:
       return maker.make_vector(seeds, stack=num_stacked or _ATARI_STACK)

@@ -69,15 +69,13 @@ class Evaluator:
     if epsilon is None:
       epsilon = agent.config.acting.evaluation_epsilon
     epsilon_lib.check(epsilon)
-    self.environment = vector.VectorEnvironment(
-      [
-        environments.make(
-          environments.name_of(agent.spec.name, i),
-          num_stacked=agent.spec.num_stacked,
-          seed=environments.seed_of(seed, i),
-        )
-        for i in range(first_environment, first_environment + episodes)
-      ]
+    self.environment = environments.make_vector(
+      agent.spec.name,
+      episodes,
+      seed=seed,
+      first_environment=first_environment,
+      num_stacked=agent.spec.num_stacked,
+      emulated=False,  # Videos need the environments themselves.
     )
     self._actor = vector_actor.VectorActor(
       agent,
