@@ -15,12 +15,13 @@ import math
 import os
 import pathlib
 import zipfile
-from typing import Any, Callable, Dict, Mapping, Union
+from typing import Any, Callable, Dict, Mapping
 
 import jax
 import numpy as np
 
-PathLike = Union[str, 'os.PathLike[str]']
+from bt_acme import files
+
 Shapes = Mapping[str, jax.ShapeDtypeStruct]
 
 
@@ -57,7 +58,7 @@ def one_line(error: BaseException) -> str:
   return shortened(f'{type(error).__name__}: {error}').removesuffix(':')
 
 
-def read_json(path: PathLike, *, longest: int = _LONGEST_JSON) -> Any:
+def read_json(path: files.PathLike, *, longest: int = _LONGEST_JSON) -> Any:
   """Reads a JSON file.
 
   Args:
@@ -88,7 +89,7 @@ def parse_json(text: bytes) -> Any:
     raise InvalidFileError('is nested too deeply') from None
 
 
-def check_size(path: PathLike, expected: Shapes) -> None:
+def check_size(path: files.PathLike, expected: Shapes) -> None:
   """Checks that a file is not larger than its expected arrays.
 
   Args:
@@ -108,7 +109,7 @@ def check_size(path: PathLike, expected: Shapes) -> None:
     )
 
 
-def sha256(path: PathLike) -> str:
+def sha256(path: files.PathLike) -> str:
   """Returns the checksum of a file, which is read in small chunks.
 
   Raises:
@@ -122,7 +123,7 @@ def sha256(path: PathLike) -> str:
 
 
 def read_arrays(
-  path: PathLike, check: Callable[[Shapes], None]
+  path: files.PathLike, check: Callable[[Shapes], None]
 ) -> Dict[str, np.ndarray]:
   """Reads the arrays in a file written by `np.savez`.
 

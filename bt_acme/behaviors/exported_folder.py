@@ -117,7 +117,7 @@ def checksum(variables: assembly.Variables) -> str:
 def _as_file(variables: assembly.Variables) -> bytes:
   """Returns the contents of the parameter file."""
   buffer = io.BytesIO()
-  np.savez(buffer, **_flatten(variables))
+  np.savez(buffer, **weight_transfer.by_path(variables, _SEPARATOR))
   return buffer.getvalue()
 
 
@@ -234,7 +234,7 @@ def _read_params(
   path: pathlib.Path, expected: assembly.Variables, digest: str, subject: str
 ) -> assembly.Variables:
   """Reads the parameters and checks that they match the description."""
-  wanted = _flatten(expected)
+  wanted = weight_transfer.by_path(expected, _SEPARATOR)
 
   def check(shapes: untrusted.Shapes) -> None:
     differences = weight_transfer.mismatches(shapes, wanted)
@@ -257,18 +257,7 @@ def _read_params(
     f'{subject}: {_PARAMS} contains values that are not finite or exceed '
     f'{_LARGEST_PARAMETER:g} in magnitude. Train the behavior again.',
   )
-  restored: assembly.Variables = jax.tree_util.tree_map_with_path(
-    lambda keys, _: params[_name(keys)], expected
+  restored: assembly.Variables = jax.tree.unflatten(
+    jax.tree.structure(expected), [params[name] for name in wanted]
   )
   return restored
-
-
-def _flatten(variables: assembly.Variables) -> dict[str, Any]:
-  """Returns arrays or shapes by their names in the parameter file."""
-  leaves = jax.tree_util.tree_leaves_with_path(variables)
-  return {_name(keys): leaf for keys, leaf in leaves}
-
-
-def _name(keys: Any) -> str:
-  """Returns the name of a leaf of `Variables`, from its path."""
-  return _SEPARATOR.join([keys[0].name, *(key.key for key in keys[1:])])

@@ -27,7 +27,7 @@ def mismatches(actual: types.Params, expected: types.Params) -> str:
   Returns:
     The first differences as text; empty if there are none.
   """
-  trees = [_by_path(tree) for tree in (actual, expected)]
+  trees = [by_path(tree) for tree in (actual, expected)]
   found: List[str] = []
   for name in sorted(set(trees[0]) | set(trees[1])):
     for attribute in ('shape', 'dtype'):
@@ -39,9 +39,10 @@ def mismatches(actual: types.Params, expected: types.Params) -> str:
   return '; '.join(found[:_SHOWN]) + (f'; and {more} more' if more > 0 else '')
 
 
-def _by_path(tree: types.Params) -> Dict[str, Any]:
+def by_path(tree: Any, separator: str = '/') -> Dict[str, Any]:
+  """Returns the leaves of a tree by their paths, such as `agent/head/w`."""
   return {
-    '/'.join(str(key.key) for key in path): leaf
+    jax.tree_util.keystr(path, simple=True, separator=separator): leaf
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
   }
 
