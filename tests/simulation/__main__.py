@@ -16,7 +16,7 @@ import random
 import sys
 import tempfile
 import time
-from typing import Callable, List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional
 
 from tests.simulation import session
 
@@ -41,12 +41,12 @@ class Played(NamedTuple):
   recoveries: List[float]
 
 
-def play(history: session.History) -> Played:
+def play(history):
   """Plays a history."""
   parent = _MEMORY if _MEMORY.is_dir() else None
   with tempfile.TemporaryDirectory(dir=parent, prefix='simulation-') as folder:
     played = session.Session(history, pathlib.Path(folder) / 'disk')
-    error: Optional[BaseException] = None
+    error = None
     try:
       played.play()
     except KeyboardInterrupt:
@@ -56,19 +56,19 @@ def play(history: session.History) -> Played:
     return Played(error, played.events, played.num_faults, played.recoveries)
 
 
-def kind_of(error: BaseException) -> str:
+def kind_of(error):
   """Returns the kind of a failure: its message without numbers, shortened."""
   words = f'{type(error).__name__} {error}'.split()
   return ' '.join(w for w in words if not any(c.isdigit() for c in w))[:60]
 
 
-def fails(history: session.History) -> Optional[str]:
+def fails(history):
   """Plays a history; returns the kind of its failure, if any."""
   error = play(history).error
   return None if error is None else kind_of(error)
 
 
-def shrink(history: session.History) -> session.History:
+def shrink(history):
   """Removes faults while a failing history still fails in the same way."""
   kind = fails(history)
   size = max(1, len(history.faults) // 2)
@@ -78,9 +78,7 @@ def shrink(history: session.History) -> session.History:
   return history
 
 
-def _without_parts(
-  history: session.History, size: int, still: Callable[..., bool]
-) -> session.History:
+def _without_parts(history, size, still):
   """Removes runs of `size` consecutive faults wherever possible."""
   first = 0
   while first < len(history.faults):
@@ -93,7 +91,7 @@ def _without_parts(
   return history
 
 
-def report(history: session.History) -> str:
+def report(history):
   """Shrinks a failing history; returns its events and a repeat command."""
   shortest = shrink(history)
   played = play(shortest)
@@ -111,7 +109,7 @@ def report(history: session.History) -> str:
   )
 
 
-def play_many(failures: int, seed: int) -> Optional[session.History]:
+def play_many(failures, seed):
   """Plays histories with this many failures; returns the first that fails."""
   generator = random.Random(seed)
   left, start, reported = failures, time.monotonic(), time.monotonic()
@@ -127,7 +125,7 @@ def play_many(failures: int, seed: int) -> Optional[session.History]:
   return None
 
 
-def main() -> int:
+def main():
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument('--failures', type=int, default=10_000)
   parser.add_argument('--seed', type=int, help='seed of a history to repeat')

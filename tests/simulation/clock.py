@@ -2,7 +2,6 @@
 
 import heapq
 import itertools
-from typing import Any, Callable, List, Tuple
 
 _EPOCH = 1_700_000_000.0  # Seconds since 1970 at which every history starts.
 
@@ -18,29 +17,29 @@ class Clock:
     now: virtual seconds since the start of the history.
   """
 
-  def __init__(self) -> None:
+  def __init__(self):
     self.now = 0.0
-    self._heap: List[Tuple[float, int, Callable[[], Any]]] = []
+    self._heap = []
     self._numbers = itertools.count()
 
-  def monotonic(self) -> float:
+  def monotonic(self):
     """Returns virtual seconds, like `time.monotonic`."""
     return self.now
 
-  def time(self) -> float:
+  def time(self):
     """Returns virtual seconds since 1970, like `time.time`."""
     return _EPOCH + self.now
 
-  def at(self, when: float, callback: Callable[[], Any]) -> None:
+  def at(self, when, callback):
     """Schedules a call; simultaneous calls run in the order of scheduling."""
     event = (max(when, self.now), next(self._numbers), callback)
     heapq.heappush(self._heap, event)
 
-  def after(self, seconds: float, callback: Callable[[], Any]) -> None:
+  def after(self, seconds, callback):
     """Schedules a call after this many seconds."""
     self.at(self.now + seconds, callback)
 
-  def step(self, deadline: float = float('inf')) -> bool:
+  def step(self, deadline=float('inf')):
     """Processes the next event, if it is not later than the deadline.
 
     Returns:

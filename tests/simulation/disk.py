@@ -12,13 +12,10 @@ which also truncates writes.
 import contextlib
 import errno
 import os
-import pathlib
-import random
 import resource
 import shutil
 import stat
 import sys
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 from unittest import mock
 
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -27,7 +24,7 @@ _CHANGES = frozenset(
 )
 _LONGEST_CUT = 4096  # Maximum file size in bytes while the disk is full.
 
-_active: List['Disk'] = []  # A list, because hooks cannot be removed.
+_active = []  # A list, because hooks cannot be removed.
 
 
 class Crash(BaseException):
@@ -46,14 +43,14 @@ class Process:
     on_crash: called after a planned crash.
   """
 
-  def __init__(self, name: str):
+  def __init__(self, name):
     self.name = name
     self.is_dead = False
-    self.operations_left: Optional[int] = None
+    self.operations_left = None
     self.cuts = False
-    self.on_crash: Callable[[], None] = lambda: None
+    self.on_crash = lambda: None
 
-  def operate(self) -> None:
+  def operate(self):
     """Counts an operation, and crashes if none are left."""
     if self.is_dead:
       raise Crash(self.name)
@@ -64,21 +61,10 @@ class Process:
         self.on_crash()
         raise Crash(self.name)
 
-  def die(self) -> None:
+  def die(self):
     """Ends the process; a `Crash` then unwinds its running code."""
     self.is_dead = True
     self.operations_left = None
-
-
-class _Entry:
-  """A directory entry."""
-
-  def __init__(self, inode: int, is_folder: bool):
-    self.inode = inode
-    self.is_folder = is_folder
-
-
-_Listing = Dict[str, _Entry]
 
 
 class Disk:
@@ -90,20 +76,20 @@ class Disk:
       operations are not counted.
   """
 
-  def __init__(self, root: pathlib.Path, generator: random.Random):
+  def __init__(self, root, generator):
     self.root = root
-    self.process: Optional[Process] = None
+    self.process = None
     self._prefix = str(root)
     self._random = generator
-    self._contents: Dict[int, bytes] = {}  # Synced contents by inode.
-    self._listings: Dict[int, _Listing] = {}
+    self._contents = {}  # Synced contents by inode.
+    self._listings = {}  # Synced names by inode of the directory.
     self._is_full = False
-    self._last_write: Optional[Tuple[str, int]] = None  # Path, previous size.
-    self._last_writer: Optional[Process] = None
+    self._last_write = None  # Path, previous size.
+    self._last_writer = None
     self._limit = resource.getrlimit(resource.RLIMIT_FSIZE)
 
   @contextlib.contextmanager
-  def installed(self) -> Iterator[None]:
+  def installed(self):
     """Observes the operations of all processes within the block."""
     if not _hooked:
       sys.addaudithook(_hook)
@@ -119,7 +105,7 @@ class Disk:
       shutil.rmtree(self.root, ignore_errors=True)
 
   @contextlib.contextmanager
-  def used_by(self, process: Optional[Process]) -> Iterator[None]:
+  def used_by(self, process):
     """Attributes all operations within the block to a process."""
     before, self.process = self.process, process
     try:
@@ -127,18 +113,18 @@ class Disk:
     finally:
       self.process = before
 
-  def fill(self) -> None:
+  def fill(self):
     """Leaves space for a part of a file, and for some new names."""
     self._is_full = True
     size = self._random.choice((0, self._random.randrange(_LONGEST_CUT)))
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, self._limit[1]))
 
-  def free(self) -> None:
+  def free(self):
     """Ends the shortage of disk space."""
     self._is_full = False
     resource.setrlimit(resource.RLIMIT_FSIZE, self._limit)
 
-  def cut_last_write(self) -> None:
+  def cut_last_write(self):
     """Truncates the last write, as killing the process may do."""
     if self._last_write is None:
       return
@@ -149,7 +135,7 @@ class Disk:
       if size > before:
         os.truncate(path, self._random.randrange(before, size))
 
-  def lose_power(self) -> None:
+  def lose_power(self):
     """Loses some or all unsynced data."""
     self.free()
     with self.used_by(None):
@@ -164,23 +150,17 @@ class Disk:
           shutil.rmtree(path)
         else:
           path.unlink()
-      self._contents, contents = {}, self._contents
-      self._listings = {}
-      made: Dict[int, pathlib.Path] = {}
-      self._build(self.root, tree, current, contents, made)
+      synced, self._contents, self._listings = self._contents, {}, {}
+      self._build(self.root, tree, current, synced, made={})
 
-  def before(self, event: str, arguments: Tuple[Any, ...]) -> None:
+  def before(self, event, arguments):
     """Handles an audit event, which precedes its operation."""
     if self.process is None:
       return
     if event == 'open':
       path, _, flags = arguments
-      if not isinstance(path, (str, os.PathLike)):
-        return
-      name = os.fspath(path)
-      if not (isinstance(name, str) and name.startswith(self._prefix)):
-        return
-      if not flags & _WRITE_FLAGS:
+      name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else ''
+      if not (flags & _WRITE_FLAGS and name.startswith(self._prefix)):
         return
       self._operate()
       exists = os.path.exists(name)
@@ -193,7 +173,7 @@ class Disk:
       if event == 'os.mkdir':
         self._take_space()
 
-  def _operate(self) -> None:
+  def _operate(self):
     assert self.process is not None
     try:
       self.process.operate()
@@ -207,12 +187,12 @@ class Disk:
     if self._last_writer is self.process:
       self._last_write = None
 
-  def _take_space(self) -> None:
+  def _take_space(self):
     """Raises OSError for some of the new names on a full disk."""
     if self._is_full and self._random.random() < 0.5:
       raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-  def _fsync(self, descriptor: int) -> None:
+  def _fsync(self, descriptor):
     if self.process is not None:
       self._operate()
     found = os.fstat(descriptor)
@@ -222,26 +202,17 @@ class Disk:
       with open(f'/proc/self/fd/{descriptor}', 'rb') as file:
         self._contents[found.st_ino] = file.read()
 
-  def _surviving(self, folder: pathlib.Path, inode: int) -> Dict[str, Any]:
+  def _surviving(self, folder, inode):
     """Returns the surviving names, with inodes of files and nested dicts."""
     synced = self._listings.get(inode, {})
     now = _listing(folder) if folder.is_dir() else synced
     chosen = self._random.choice((synced, now))
     return {
-      name: self._surviving(folder / name, entry.inode)
-      if entry.is_folder
-      else entry.inode
-      for name, entry in chosen.items()
+      name: self._surviving(folder / name, inode) if is_folder else inode
+      for name, (inode, is_folder) in chosen.items()
     }
 
-  def _build(
-    self,
-    folder: pathlib.Path,
-    tree: Dict[str, Any],
-    current: Dict[int, bytes],
-    synced: Dict[int, bytes],
-    made: Dict[int, pathlib.Path],
-  ) -> None:
+  def _build(self, folder, tree, current, synced, made):
     """Rebuilds the files, which then count as synced."""
     for name, what in tree.items():
       path = folder / name
@@ -256,9 +227,7 @@ class Disk:
         self._contents[os.stat(path).st_ino] = path.read_bytes()
     self._listings[os.stat(folder).st_ino] = _listing(folder)
 
-  def _content(
-    self, synced: Optional[bytes], current: Optional[bytes]
-  ) -> bytes:
+  def _content(self, synced, current):
     """Chooses the contents of a file after a power failure."""
     if current is None or current == synced:
       return synced or b''
@@ -269,14 +238,15 @@ class Disk:
     return self._random.choice((before, current, part))
 
 
-_hooked: List[bool] = []
+_hooked = []
 
 
-def _hook(event: str, arguments: Tuple[Any, ...]) -> None:
+def _hook(event, arguments):
   if _active and (event == 'open' or event in _CHANGES):
     _active[-1].before(event, arguments)
 
 
-def _listing(folder: Any) -> _Listing:
+def _listing(folder):
+  """Returns the inode of each name, and whether it is a directory."""
   with os.scandir(folder) as entries:
-    return {e.name: _Entry(e.inode(), e.is_dir()) for e in entries}
+    return {e.name: (e.inode(), e.is_dir()) for e in entries}

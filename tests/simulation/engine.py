@@ -9,9 +9,7 @@ later.
 import contextlib
 import functools
 import queue as queue_lib
-import random
 import signal
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set
 
 from bt_acme.runtime import events, heartbeats
 from bt_acme.runtime.engines import base
@@ -39,7 +37,7 @@ class Blocked(BaseException):
     is_forever: whether it is blocked forever.
   """
 
-  def __init__(self, *, is_forever: bool):
+  def __init__(self, *, is_forever):
     super().__init__()
     self.is_forever = is_forever
 
@@ -47,16 +45,16 @@ class Blocked(BaseException):
 class Queue:
   """The supervisor's queue of events, in virtual time."""
 
-  def __init__(self, clock: clock_lib.Clock, disk: disk_lib.Disk):
+  def __init__(self, clock, disk):
     self._clock = clock
     self._disk = disk
-    self._events: List[Any] = []
+    self._events = []
 
-  def put(self, event: Any) -> None:
+  def put(self, event):
     """Adds an event."""
     self._events.append(event)
 
-  def get(self, timeout: Optional[float] = None) -> Any:
+  def get(self, timeout=None):
     """Advances time until there is an event, or until the timeout."""
     deadline = float('inf')
     if timeout is not None:  # Like a real clock, always advances a little.
@@ -88,12 +86,12 @@ class Process(disk_lib.Process):
     open_files: closes the process's files when it ends, like the kernel.
   """
 
-  def __init__(self, title: str, attempt: int, machine: int):
+  def __init__(self, title, attempt, machine):
     super().__init__(f'{title} {attempt}')
     self.title = title
     self.attempt = attempt
     self.machine = machine
-    self.node: Any = None
+    self.node = None
     self.is_serving = False
     self.is_frozen = False
     self.is_cut_off = False
@@ -102,36 +100,36 @@ class Process(disk_lib.Process):
     self.thaws = float('inf')
     self.waits_until = 0.0
     self.open_files = contextlib.ExitStack()
-    self.servers: List[str] = []
+    self.servers = []
     self.has_started = False
     self.last_heartbeat = -float('inf')
     self.wake_ups = 0
 
-  def die(self) -> None:
+  def die(self):
     super().die()
     self.open_files.close()
 
   @property
-  def label(self) -> str:
+  def label(self):
     return self.title.partition('/')[0]
 
 
 class Task:
   """Background work of a process, like a thread."""
 
-  def __init__(self, work: Callable[[], None]):
-    self._work: Optional[Callable[[], None]] = work
+  def __init__(self, work):
+    self._work = work
 
-  def run(self) -> None:
+  def run(self):
     """Does the work, unless `join` has already done it."""
     if self._work is not None:
       work, self._work = self._work, None
       work()
 
-  def is_alive(self) -> bool:
+  def is_alive(self):
     return self._work is not None
 
-  def join(self, timeout: Optional[float] = None) -> None:
+  def join(self, timeout=None):
     # A short wait may time out before the work is done.
     if timeout is None or timeout > 1.0:
       self.run()
@@ -152,26 +150,20 @@ class Machines:
     dilation: the factor by which all iterations take longer.
   """
 
-  def __init__(
-    self,
-    clock: clock_lib.Clock,
-    disk: disk_lib.Disk,
-    generator: random.Random,
-    number: int,
-  ):
+  def __init__(self, clock, disk, generator, number):
     self.clock = clock
     self.disk = disk
     self.random = generator
     self.number = number
-    self.off: Set[int] = set()
-    self.processes: List[Process] = []
+    self.off = set()
+    self.processes = []
     self.launcher = disk_lib.Process('launcher')
     self.launcher.is_dead = True
-    self.engine: Optional['Simulated'] = None
-    self.observer: Any = None
+    self.engine = None
+    self.observer = None
     self.dilation = 1.0
 
-  def kill_all(self) -> None:
+  def kill_all(self):
     """Ends every process of every machine."""
     for process in self.processes:
       process.die()
@@ -181,17 +173,17 @@ class Machines:
 class Simulated(base.Engine):
   """Runs the nodes of one program."""
 
-  def __init__(self, queue: Queue, machines: Machines):
-    super().__init__(queue)  # type: ignore[arg-type]
+  def __init__(self, queue, machines):
+    super().__init__(queue)
     self._machines = machines
     self._clock = machines.clock
     self._random = machines.random
-    self._hosts: Dict[str, int] = {}
-    self._processes: Dict[str, Process] = {}
+    self._hosts = {}
+    self._processes = {}
     self._is_closed = False
     machines.engine = self
 
-  def place(self, title: str, num_ports: int) -> None:
+  def place(self, title, num_ports):
     self._check_launcher()
     here = title.partition('/')[0] in ('coordinator', 'learner', 'replay')
     others = range(1, self._machines.number)
@@ -206,9 +198,7 @@ class Simulated(base.Engine):
       events.NodeScheduled(title, [f'host{number}:1'] * num_ports, host)
     )
 
-  def start(
-    self, title: str, executable: Any, environment: Mapping[str, str]
-  ) -> str:
+  def start(self, title, executable, environment):
     self._check_launcher()
     before = self._processes.pop(title, None)
     if before is not None and not before.is_cut_off:
@@ -223,10 +213,10 @@ class Simulated(base.Engine):
       return f'process {process.name}'
     self._machines.processes.append(process)
     boot = self._random.uniform(*BOOT_SECONDS)
-    self._clock.after(boot, lambda: self._boot(process, executable))
+    self._run_later(boot, process, lambda: self._boot(process, executable))
     return f'process {process.name}'
 
-  def signal(self, title: str, signum: int) -> None:
+  def signal(self, title, signum):
     self._check_launcher()
     process = self._processes.get(title)
     if process is None or process.is_dead or process.is_cut_off:
@@ -236,17 +226,17 @@ class Simulated(base.Engine):
     else:
       self.tell_to_stop(process)
 
-  def release(self, title: str) -> None:
+  def release(self, title):
     self._check_launcher()
     process = self._processes.pop(title, None)
     if process is not None and not process.is_cut_off:
       self._end(process)
 
-  def close(self) -> None:
+  def close(self):
     self._check_launcher()
     self._is_closed = True
 
-  def tell_to_stop(self, process: Process) -> None:
+  def tell_to_stop(self, process):
     """Sends SIGTERM to a process."""
     if process.node is None:  # Its handler is not installed yet.
       self.exit(process, -signal.SIGTERM)
@@ -257,33 +247,17 @@ class Simulated(base.Engine):
     self._output(process, 'heartbeats', heartbeats.STOP_MARK)
     self._wake_up(process, 0.0)
 
-  def exit(
-    self,
-    process: Process,
-    code: int,
-    *,
-    reason: str = '',
-    lost: bool = False,
-    after: Optional[float] = None,
-  ) -> None:
-    """Ends a process, and posts its exit later."""
+  def exit(self, process, code, **report):
+    """Ends a process, and posts its exit later; see `report_exit`."""
     if process.is_dead and process not in self._machines.processes:
       return
     self._end(process)
-    self.report_exit(process, code, reason=reason, lost=lost, after=after)
+    self.report_exit(process, code, **report)
 
-  def report_exit(
-    self,
-    process: Process,
-    code: int,
-    *,
-    reason: str = '',
-    lost: bool = False,
-    after: Optional[float] = None,
-  ) -> None:
+  def report_exit(self, process, code, *, reason='', lost=False, after=None):
     """Posts the exit of a process, unless its node has restarted by then."""
 
-    def post() -> None:
+    def post():
       # The engine of a killed launcher does not see any more exits.
       is_mine = self._machines.engine is self and not self._is_closed
       if is_mine and self._processes.get(process.title) is process:
@@ -297,9 +271,7 @@ class Simulated(base.Engine):
     seconds = self._random.uniform(0, 0.2) if after is None else after
     self._clock.after(seconds, post)
 
-  def lose_machine(
-    self, machine: int, *, is_cut_off: bool, seconds: float
-  ) -> None:
+  def lose_machine(self, machine, *, is_cut_off, seconds):
     """Switches off or cuts off a machine for some seconds."""
     self._machines.off.add(machine)
     lost = [p for p in self._machines.processes if p.machine == machine]
@@ -308,22 +280,18 @@ class Simulated(base.Engine):
         process.is_cut_off = True
       else:
         self._end(process)
-      self.report_exit(
-        process,
-        _LOST,
-        reason='was lost with its machine.',
-        lost=True,
-        after=self._random.uniform(1, 15),
-      )
+      why = 'was lost with its machine.'
+      after = self._random.uniform(1, 15)
+      self.report_exit(process, _LOST, reason=why, lost=True, after=after)
 
-    def come_back() -> None:
+    def come_back():
       self._machines.off.discard(machine)
       for process in lost:  # Processes that were cut off end now.
         self._end(process)
 
     self._clock.after(seconds, come_back)
 
-  def freeze(self, process: Process, seconds: float) -> None:
+  def freeze(self, process, seconds):
     """Stops a process for a while, or forever."""
     thaws = self._clock.now + seconds
     # A pause does not revive a process that hangs.
@@ -332,72 +300,75 @@ class Simulated(base.Engine):
     if seconds < float('inf'):
       self._clock.after(seconds, lambda: self._thaw(process))
 
-  def _thaw(self, process: Process) -> None:
+  def _thaw(self, process):
     if process.thaws <= self._clock.now:  # Later if frozen again since.
       process.is_frozen = False
       self._wake_up(process, 0.0)
 
-  def _check_launcher(self) -> None:
+  def _check_launcher(self):
     if self._machines.launcher.is_dead:
       raise disk_lib.Crash('launcher')
 
-  def _end(self, process: Process) -> None:
+  def _end(self, process):
     process.die()
     if process in self._machines.processes:
       self._machines.processes.remove(process)
 
-  def _boot(self, process: Process, executable: Any) -> None:
-    if process.is_dead:
-      return
-    if process.is_frozen:
-      self._clock.after(1.0, lambda: self._boot(process, executable))
-      return
-    with self._running(process):
-      process.node = executable(process, self)
-      self._start_node(process)
+  def _run_later(self, seconds, process, work):
+    """Does work of a process after some seconds, unless it is dead by then."""
 
-  def _start_node(self, process: Process) -> None:
+    def run():
+      if process.is_dead:
+        return
+      if process.is_frozen:
+        self._clock.after(1.0, run)
+        return
+      with self._running(process):
+        work()
+
+    self._clock.after(seconds, run)
+
+  def _boot(self, process, executable):
+    process.node = executable(process, self)
+    self._start_node(process)
+
+  def _start_node(self, process):
     """Starts a node; retries while a node that it calls is not ready."""
-    if process.is_dead:
-      return
-    if process.is_frozen:
-      self._clock.after(1.0, lambda: self._start_node(process))
-      return
-    if not all(map(self._is_serving, process.servers)):
-      # Its first call waits for an answer.
-      self._clock.after(_RETRY_SECONDS, lambda: self._start_node(process))
-      return
-    with self._running(process):
-      try:
+    is_ready = all(map(self._is_serving, process.servers))
+    try:
+      if is_ready:  # Otherwise its first call waits for an answer.
         process.is_serving = True
         process.node.start()
-      except Blocked as blocked:
-        if blocked.is_forever:
-          raise
-        self._clock.after(_RETRY_SECONDS, lambda: self._start_node(process))
-        return
+    except Blocked as blocked:
+      if blocked.is_forever:
+        raise
+      is_ready = False
+    if is_ready:
       process.has_started = True
       self._wake_up(process, 0.0)
+    else:
+      retry = functools.partial(self._start_node, process)
+      self._run_later(_RETRY_SECONDS, process, retry)
 
-  def _is_serving(self, title: str) -> bool:
+  def _is_serving(self, title):
     process = self._processes.get(title)
     return process is not None and process.is_serving and not process.is_dead
 
-  def _wake_up(self, process: Process, seconds: float) -> None:
+  def _wake_up(self, process, seconds):
     process.wake_ups += 1
     number = process.wake_ups
 
-    def iterate() -> None:
+    def iterate():
       if process.wake_ups == number and not process.is_frozen:
         self._iterate(process)
 
     self._clock.after(seconds, iterate)
 
-  def _iterate(self, process: Process) -> None:
+  def _iterate(self, process):
     """Runs the part of `node.Node.run` between two waits."""
     if process.is_dead or not process.has_started:
       return
-    pause: Optional[float] = None
+    pause = None
     with self._running(process):
       if process.is_told_to_stop:
         self._stop_node(process)
@@ -420,7 +391,7 @@ class Simulated(base.Engine):
       wait = max(0.0, process.waits_until - self._clock.now)
       self._wake_up(process, wait + seconds * self._random.uniform(0.8, 1.2))
 
-  def _stop_node(self, process: Process) -> None:
+  def _stop_node(self, process):
     try:
       process.node.stop()
       process.node.close()
@@ -433,7 +404,7 @@ class Simulated(base.Engine):
     self.exit(process, 0)
 
   @contextlib.contextmanager
-  def _running(self, process: Process) -> Iterator[None]:
+  def _running(self, process):
     """Runs the code of a process, and handles its crashes and failures."""
     try:
       with self._machines.disk.used_by(process):
@@ -450,7 +421,7 @@ class Simulated(base.Engine):
     except Exception as error:
       self._fail(process, error)
 
-  def _fail(self, process: Process, error: Exception) -> None:
+  def _fail(self, process, error):
     """Ends a process whose node has raised an error."""
     with contextlib.suppress(disk_lib.Crash, Blocked, Exception):
       with self._machines.disk.used_by(process):
@@ -461,40 +432,28 @@ class Simulated(base.Engine):
     self._output(process, 'stderr', text.encode())
     self.exit(process, 1)
 
-  def heartbeat(self, process: Process) -> None:
+  def heartbeat(self, process):
     """Sends a heartbeat, at most once a second."""
     is_due = self._clock.now - process.last_heartbeat >= heartbeats.PERIOD
     if is_due and not process.is_cut_off:  # Otherwise it would be lost.
       process.last_heartbeat = self._clock.now
       self._output(process, 'heartbeats', heartbeats.MARK)
 
-  def _output(self, process: Process, stream: str, data: bytes) -> None:
+  def _output(self, process, stream, data):
     if not process.is_cut_off and not self._is_closed:
       self._queue.put(events.Output(process.title, stream, data))
 
-  def report_saved(self, process: Process) -> None:
+  def report_saved(self, process):
     """Reports that a process has nothing left to save."""
     self._output(process, 'heartbeats', heartbeats.SAVED_MARK)
 
-  def start_task(self, process: Process, work: Callable[[], None]) -> Task:
+  def start_task(self, process, work):
     """Starts background work of a process."""
     task = Task(work)
-
-    def run() -> None:
-      if process.is_dead:
-        return
-      if process.is_frozen:
-        self._clock.after(1.0, run)
-        return
-      with self._running(process):
-        task.run()
-
-    self._clock.after(self._random.uniform(0.0, 3.0), run)
+    self._run_later(self._random.uniform(0.0, 3.0), process, task.run)
     return task
 
-  def call(
-    self, caller: Process, title: str, method: str, arguments: Any, named: Any
-  ) -> Any:
+  def call(self, caller, title, method, *arguments, **named):
     """Calls a method of another node.
 
     Raises:
@@ -527,14 +486,7 @@ class Simulated(base.Engine):
       raise ConnectionError('the answer was lost')
     return result
 
-  def _execute(
-    self,
-    caller: Process,
-    server: Process,
-    method: str,
-    arguments: Any,
-    named: Any,
-  ) -> Any:
+  def _execute(self, caller, server, method, arguments, named):
     """Executes a call in the server's process."""
     try:
       with self._machines.disk.used_by(server):
@@ -547,15 +499,13 @@ class Simulated(base.Engine):
     self._machines.observer.called(caller, server, method, arguments, result)
     return result
 
-  def _deliver_late(
-    self, caller: Process, title: str, method: str, arguments: Any, named: Any
-  ) -> None:
+  def _deliver_late(self, caller, title, method, arguments, named):
     """Possibly executes a call after its caller has crashed."""
     if self._random.random() < 0.5:
       return
     server = self._processes.get(title)
 
-    def deliver() -> None:
+    def deliver():
       if server is None or server.is_dead or server.is_frozen:
         return
       if server.is_serving:
@@ -568,15 +518,8 @@ class Simulated(base.Engine):
 class Client:
   """Client of a node in another process."""
 
-  def __init__(self, engine: Simulated, caller: Process, title: str):
-    self._engine = engine
-    self._caller = caller
-    self._title = title
+  def __init__(self, engine, caller, title):
+    self._call = functools.partial(engine.call, caller, title)
 
-  def __getattr__(self, method: str) -> Callable[..., Any]:
+  def __getattr__(self, method):
     return functools.partial(self._call, method)
-
-  def _call(self, method: str, *arguments: Any, **named: Any) -> Any:
-    return self._engine.call(
-      self._caller, self._title, method, arguments, named
-    )

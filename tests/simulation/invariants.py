@@ -8,7 +8,6 @@ import collections
 import json
 import pathlib
 import signal
-from typing import Any, Deque, Dict, List, Optional, Set, Tuple
 
 from bt_acme import untrusted
 from bt_acme.runtime import checkpoints, workdir
@@ -19,7 +18,7 @@ class Violation(AssertionError):
   """Error: an invariant does not hold."""
 
 
-def require(condition: bool, what: str) -> None:
+def require(condition, what):
   """Raises Violation if a condition does not hold."""
   if not condition:
     raise Violation(what)
@@ -28,36 +27,34 @@ def require(condition: bool, what: str) -> None:
 class Ledger:
   """Record of a session, with the invariants that follow from it."""
 
-  def __init__(self, session: Any):
+  def __init__(self, session):
     self._session = session
     self._workdir = pathlib.Path(session.run.workdir)
     self._learner_steps = 0  # Of the current learner.
     # Number, actor steps and learner steps of the newest complete checkpoint.
     self._saved = (0, 0, 0)
-    self._finished_budgets: Set[int] = set()
+    self._finished_budgets = set()
     self._unpruned = -1  # The newest checkpoint when the power failed.
     # Rows of each log at the learner's polls, by actor steps and learner steps.
-    self._rows_at: Dict[Tuple[int, int], Dict[str, int]] = {}
+    self._rows_at = {}
     self.command_starts()
 
   # Events.
 
-  def command_starts(self) -> None:
+  def command_starts(self):
     """Records the start of a command."""
-    self._starts: Dict[str, Deque[float]] = collections.defaultdict(
-      collections.deque
-    )
-    self._has_worked: Set[str] = set()
-    self._excuses: List[str] = []
+    self._starts = collections.defaultdict(collections.deque)
+    self._has_worked = set()
+    self._excuses = []
     self._program_starts()
 
-  def power_failed(self) -> None:
+  def power_failed(self):
     """Records a power failure."""
     folder = pathlib.Path(self._session.run.checkpoint_folder)
     numbers = map(_number, folder.glob('checkpoint-*'))
     self._unpruned = max(numbers, default=0) + 1
 
-  def program_restarts(self) -> None:
+  def program_restarts(self):
     """Records that the program restarts from its last checkpoint."""
     self._starts['program'].append(self._session.clock.now)
     # The restarts of these nodes were granted, but the program's came first.
@@ -65,12 +62,12 @@ class Ledger:
       self._starts[title].append(self._session.clock.now)
     self._program_starts()
 
-  def _program_starts(self) -> None:
-    self._attempts: Dict[int, int] = {}  # The highest, by actor.
-    self._expected: Optional[int] = None  # Actor steps.
-    self._awaited: Set[str] = set()  # Failed nodes that have not restarted.
+  def _program_starts(self):
+    self._attempts = {}  # The highest, by actor.
+    self._expected = None  # Actor steps.
+    self._awaited = set()  # Failed nodes that have not restarted.
 
-  def started(self, process: Any) -> None:
+  def started(self, process):
     """Records the start of a process."""
     twins = [
       other.name
@@ -85,7 +82,7 @@ class Ledger:
     if process.attempt:
       self._starts[process.title].append(self._session.clock.now)
 
-  def exited(self, process: Any, code: int, lost: bool) -> None:
+  def exited(self, process, code, lost):
     """Records the posted exit of a process."""
     self._session.note(f'{process.name} exits with {code} {"lost" * lost}')
     if code:
@@ -97,13 +94,11 @@ class Ledger:
     if process.label == 'learner' and code not in (0, -signal.SIGTERM):
       self._excuses.append('the learner failed')
 
-  def learner_stepped(self, steps: int) -> None:
+  def learner_stepped(self, steps):
     """Records a step of the learner."""
     self._learner_steps = steps
 
-  def called(
-    self, caller: Any, server: Any, method: str, arguments: Any, result: Any
-  ) -> None:
+  def called(self, caller, server, method, arguments, result):
     """Records an executed call."""
     if server.label == 'coordinator':
       self._coordinator_called(caller, server, method, arguments, result)
@@ -113,9 +108,7 @@ class Ledger:
     if is_at_work and not caller.is_cut_off:
       self._session.works(caller.title)
 
-  def _coordinator_called(
-    self, caller: Any, server: Any, method: str, arguments: Any, result: Any
-  ) -> None:
+  def _coordinator_called(self, caller, server, method, arguments, result):
     if method == 'poll' and caller.label == 'learner':
       learner, counts = caller.node, result[1]
       at = counts['actor_steps'], learner._learner.learner_steps
@@ -141,7 +134,7 @@ class Ledger:
 
   # Checks.
 
-  def check(self) -> None:
+  def check(self):
     """Checks the logs and checkpoints on the disk."""
     if not self._workdir.exists():
       return
@@ -149,7 +142,7 @@ class Ledger:
       self._check_logs()
       self._check_checkpoints()
 
-  def check_ended(self, code: Any) -> None:
+  def check_ended(self, code):
     """Checks the state that a command has left.
 
     Args:
@@ -172,7 +165,7 @@ class Ledger:
       path = self._workdir / 'run.lock'
       require(not path.exists(), 'the lock of the workdir is left')
 
-  def check_left_behind(self) -> None:
+  def check_left_behind(self):
     """Checks that the launcher has left no process behind."""
     left = [
       process.name
@@ -181,7 +174,7 @@ class Ledger:
     ]
     require(not left, f'{left} keep running after the launcher has ended')
 
-  def _check_excuse(self) -> None:
+  def _check_excuse(self):
     """Checks that the failure of the run is justified."""
     most = self._session.run.max_restarts
     now = self._session.clock.now
@@ -198,7 +191,7 @@ class Ledger:
       bool(is_excused), f'exit code 1 after {dict(self._starts)} restarts'
     )
 
-  def _check_logs(self) -> None:
+  def _check_logs(self):
     run = self._session.run
     for label, key in (('actor', 'episode'), ('learner', 'learner_steps')):
       rows = read_rows(self._workdir, label)
@@ -218,7 +211,7 @@ class Ledger:
     for name in ('seconds', 'session'):
       _check_rises(rows, name, 'evaluator')
 
-  def _check_checkpoints(self) -> None:
+  def _check_checkpoints(self):
     folder = pathlib.Path(self._session.run.checkpoint_folder)
     paths = sorted(folder.glob('checkpoint-*'), key=_number)
     replays = {
@@ -254,7 +247,7 @@ class Ledger:
     for path in folder.glob('evaluation-*'):
       _read(path)
 
-  def _check_rows_of(self, values: Any) -> None:
+  def _check_rows_of(self, values):
     """Checks that the logs match a checkpoint."""
     counts = values['counts']
     at = counts['actor_steps'], counts['learner_steps']
@@ -273,7 +266,7 @@ class Ledger:
           f'the log of the {label} is ahead of the checkpoint',
         )
 
-  def _check_scores_of(self, values: Any) -> None:
+  def _check_scores_of(self, values):
     """Checks that a checkpoint has the score of each logged episode, once."""
     stores = values['learner']['flight_scores']
     stored = [x for one in stores for x in one['values'][0] if x]
@@ -289,7 +282,7 @@ class Ledger:
     lost = logged.difference(stored)
     require(not lost, f'the scores of episodes {sorted(lost)} are lost')
 
-  def _check_completed(self) -> None:
+  def _check_completed(self):
     run = self._session.run
     if run.max_actor_steps in self._finished_budgets:
       return
@@ -316,7 +309,7 @@ class Ledger:
           json.loads(path.read_text())[1] >= steps, 'a snapshot is too early'
         )
 
-  def _check_evaluations(self, run: Any) -> None:
+  def _check_evaluations(self, run):
     if not run.num_evaluators:
       return
     rows = read_rows(self._workdir, 'evaluator')
@@ -336,7 +329,7 @@ class Ledger:
         'an evaluation was too early',
       )
 
-  def _check_nothing_lost(self) -> None:
+  def _check_nothing_lost(self):
     """Checks that a run that was told to stop has saved all learner steps."""
     if self._excuses or self._session.was_full or self._session.is_hurried:
       return
@@ -348,18 +341,18 @@ class Ledger:
     )
 
 
-def _check_rises(rows: List[Dict[str, float]], name: str, label: str) -> None:
+def _check_rises(rows, name, label):
   values = [row[name] for row in rows if name in row]
   require(
     values == sorted(values), f'{name} goes back in the log of the {label}'
   )
 
 
-def _number(path: pathlib.Path) -> int:
+def _number(path):
   return int(path.name.partition('-')[2])
 
 
-def _read(path: pathlib.Path) -> Tuple[Any, Any]:
+def _read(path):
   try:
     return checkpoints.read(path, nodes.Learner.template)
   except (OSError, ValueError) as error:
@@ -368,7 +361,7 @@ def _read(path: pathlib.Path) -> Tuple[Any, Any]:
     ) from error
 
 
-def read_rows(folder: pathlib.Path, label: str) -> List[Dict[str, float]]:
+def read_rows(folder, label):
   """Reads a log, without an incomplete last line."""
   path = folder / 'logs' / label / 'logs.csv'
   if not path.exists():

@@ -8,9 +8,7 @@ its episodes have a fixed length, and its replay is a number.
 import contextlib
 import functools
 import json
-import pathlib
 import types
-from typing import Any, Dict, Iterator, List, Mapping, Optional
 from unittest import mock
 
 import jax
@@ -20,7 +18,6 @@ from acme.utils import counting
 from bt_acme import config as config_lib
 from bt_acme import files
 from bt_acme.acting import flight_priorities, statistics_store
-from bt_acme.config import run as run_config
 from bt_acme.runtime import (
   actor_node,
   checkpoints,
@@ -55,19 +52,19 @@ SCORED_EPISODES = 512
 class Event:
   """`threading.Event` of a simulated node."""
 
-  clock: Any = None
+  clock = None
 
-  def __init__(self) -> None:
+  def __init__(self):
     self._is_set = False
-    self._deadline: Optional[float] = None
+    self._deadline = None
 
-  def set(self) -> None:
+  def set(self):
     self._is_set = True
 
-  def is_set(self) -> bool:
+  def is_set(self):
     return self._is_set
 
-  def wait(self, timeout: Optional[float] = None) -> bool:
+  def wait(self, timeout=None):
     """Returns after `set` or the timeout; until then, blocks the iteration."""
     if self._is_set:
       return True
@@ -79,24 +76,28 @@ class Event:
     raise engine_lib.Blocked(is_forever=False)
 
 
-class Agent:
-  """Fake of the parts of an agent that nodes use."""
-
-  intrinsic = object()
-  learns_priorities = True
-  behaviors = (None,)
-  flight_weights = (1.0,)
-
-  def __init__(self) -> None:
-    self.config = config_lib.R2D2Config()
-    self.transfer = config_lib.TransferConfig(
-      flight_priorities='learned',
-      priority_signal='return',
-      priority_window=SCORED_EPISODES,
-    )
+AGENT = types.SimpleNamespace(
+  intrinsic=object(),
+  learns_priorities=True,
+  behaviors=(None,),
+  flight_weights=(1.0,),
+  config=config_lib.R2D2Config(),
+  transfer=config_lib.TransferConfig(
+    flight_priorities='learned',
+    priority_signal='return',
+    priority_window=SCORED_EPISODES,
+  ),
+)
 
 
-AGENT = Agent()
+class Nothing:
+  """An object whose methods do nothing."""
+
+  def __init__(self, *args, **named):
+    pass
+
+  def __getattr__(self, name):
+    return lambda *args, **named: None
 
 
 class Learner:
@@ -108,28 +109,23 @@ class Learner:
   max_priority = 1.0
   template = {'steps': jax.ShapeDtypeStruct((2,), np.int64)}
 
-  def __init__(
-    self,
-    context: node_lib.Context,
-    logger: metrics.MetricsLogger,
-    on_step: Any,
-  ):
+  def __init__(self, context, logger, on_step):
     self._replay = context.replay
     self._counter = counting.Counter(
       context.coordinator, time_delta=_REPORT_SECONDS
     )
     self._logger = logger
     self._on_step = on_step
-    self.scores = flight_priorities.ScoreStore(AGENT)  # type: ignore[arg-type]
+    self.scores = flight_priorities.ScoreStore(AGENT)
     self.statistics = statistics_store.StatisticsStore()  # Stays empty.
     self.learner_steps = 0
     self.replay_size = 0
 
   @property
-  def variables(self) -> Dict[str, np.ndarray]:
+  def variables(self):
     return {'steps': np.full((2,), self.learner_steps, np.int64)}
 
-  def advance(self, seconds: float) -> bool:
+  def advance(self, seconds):
     self.replay_size = self._replay.sample()
     if not self.replay_size:
       return False
@@ -141,28 +137,26 @@ class Learner:
     self._on_step(self.learner_steps)
     return True
 
-  def flush(self) -> None:
+  def flush(self):
     pass
 
-  def get_variables(self, names: Any) -> List[Any]:
+  def get_variables(self, names):
     return [self.variables for _ in names]
 
-  def save(self) -> Dict[str, Any]:
+  def save(self):
     values = {
       'learner_steps': self.learner_steps,
       'flight_scores': self.scores.save(),
     }
     return {'arrays': self.variables, 'values': values}
 
-  def restore(self, state: Mapping[str, Any]) -> None:
+  def restore(self, state):
     self.learner_steps = int(state['arrays']['steps'][0])
     assert state['values']['learner_steps'] == self.learner_steps
     self.scores.restore(state['values']['flight_scores'])
 
 
-def export(
-  folder: str, *, variables: Any, actor_steps: int, **others: Any
-) -> None:
+def export(folder, *, variables, actor_steps, **others):
   """Fake of `behaviors.export`."""
   del others
   with files.new_folder(folder) as path:
@@ -171,18 +165,33 @@ def export(
     (path / 'params.json').write_text(text)
 
 
-class Replay:
-  """Replay server that only counts its sequences."""
+class FakeNode:
+  """A node that does nothing."""
 
   is_warm = True
 
-  def __init__(self, run: run_config.RunConfig):
+  def start(self):
+    pass
+
+  def iterate(self):
+    return 1.0
+
+  def stop(self):
+    pass
+
+  def close(self):
+    pass
+
+
+class Replay(FakeNode):
+  """Replay server that only counts its sequences."""
+
+  def __init__(self, run):
     self._run = run
     self.size = 0
     self._number = 0
-    self._end = Event()
 
-  def start(self) -> None:
+  def start(self):
     if not self._run.checkpoint_replay:
       return
     folder = replay_checkpoints.scratch(self._run)
@@ -192,13 +201,13 @@ class Replay:
     if newest is not None:
       self.size = int((newest.folder / 'size').read_text())
 
-  def insert(self, number: int) -> None:
+  def insert(self, number):
     self.size += number
 
-  def sample(self) -> int:
+  def sample(self):
     return self.size
 
-  def checkpoint(self) -> str:
+  def checkpoint(self):
     self._number += 1
     folder = replay_checkpoints.scratch(self._run) / str(self._number)
     folder.mkdir(parents=True)
@@ -206,40 +215,28 @@ class Replay:
     (folder / 'DONE').write_text('')
     return str(folder)
 
-  def iterate(self) -> float:
-    return 1.0
-
-  def stop(self) -> None:
+  def stop(self):
     if self._run.checkpoint_replay:
       replay_checkpoints.wait_until_unused(self._run, _REPLAY_ENDS_SECONDS)
 
-  def close(self) -> None:
-    pass
 
-
-class Inference:
+class Inference(FakeNode):
   """Inference server without a policy."""
 
   is_warm = False
 
-  def __init__(self, context: node_lib.Context):
+  def __init__(self, context):
     self._context = context
 
-  def start(self) -> None:
+  def start(self):
     assert self._context.learner is not None
     self._context.learner.get_variables(['policy'])
 
-  def act(self) -> None:
+  def act(self):
     self.is_warm = True
 
-  def iterate(self) -> float:
+  def iterate(self):
     return 0.5
-
-  def stop(self) -> None:
-    pass
-
-  def close(self) -> None:
-    pass
 
 
 class Group:
@@ -248,34 +245,33 @@ class Group:
   The score of an episode is its unique number plus 1.
   """
 
-  def __init__(self, index: int, number: int, context: Any, numbers: Any):
+  def __init__(self, index, number, context, numbers):
     self.first_environment = index * number
-    self.environments = types.SimpleNamespace(close=lambda: None)
+    self.environments = Nothing()
     priorities = flight_priorities.FlightPriorities(
-      AGENT,  # type: ignore[arg-type]
-      context.learner.exchange_scores([]),
+      AGENT, context.learner.exchange_scores([])
     )
     self.actor = types.SimpleNamespace(intrinsic=None, priorities=priorities)
     self._context = context
     self._numbers = numbers  # Unique numbers for episodes.
     self._taken = [0] * number
 
-  def request(self) -> None:
+  def request(self):
     if self._context.inference is not None:
       self._context.inference.act()
 
-  def act(self) -> int:
+  def act(self):
     for i in range(len(self._taken)):
       self._taken[i] += 1
     return len(self._taken)
 
-  def observe(self) -> List[Dict[str, float]]:
+  def observe(self):
     rows = []
     for i, taken in enumerate(self._taken):
       if taken >= EPISODE_STEPS:
         self._taken[i] = 0
         episode = next(self._numbers)
-        scored: Any = types.SimpleNamespace(
+        scored = types.SimpleNamespace(
           flown=[0], scores={'return': episode + 1}
         )
         self.actor.priorities.add(scored)
@@ -294,47 +290,28 @@ class Group:
 class Actor(actor_node.ActorNode):
   """The actor node with fake environments."""
 
-  numbers: Iterator[int]
-
-  def _make_groups(self) -> List[Any]:
+  def _make_groups(self):
     assert self._context.learner is not None
     self._context.learner.get_statistics(0, 1)
     number = self._run.envs_per_actor
     return [Group(self._index, number, self._context, self.numbers)]
 
 
-class Evaluator:
-  """Evaluator whose episodes record the learner steps of their policy."""
+class EvaluatorNode(evaluator_node.EvaluatorNode):
+  """The evaluator node, whose episodes record their policy's learner steps."""
 
-  def __init__(self, episodes: int):
-    self._episodes = episodes
+  def _make_evaluator(self):
+    return types.SimpleNamespace(run=self._play, close=lambda: None)
 
-  def run(
-    self, variables: Any, statistics: Any, should_stop: Any
-  ) -> List[Dict[str, float]]:
+  def _play(self, variables, statistics, should_stop):
     del statistics
     if should_stop():
       return []
     learned = int(variables['steps'][0])
     return [
       {'episode_return': 1.0, 'episode': i, 'learned': learned}
-      for i in range(self._episodes)
+      for i in range(self._run.evaluation_episodes)
     ]
-
-  def close(self) -> None:
-    pass
-
-
-class EvaluatorNode(evaluator_node.EvaluatorNode):
-  """The evaluator node with fake environments."""
-
-  def _make_evaluator(self) -> Any:
-    return Evaluator(self._run.evaluation_episodes)
-
-
-class _Address:
-  def bind(self, address: Any) -> None:
-    pass
 
 
 class ProgramNode:
@@ -342,68 +319,52 @@ class ProgramNode:
 
   launch_type = launch_context = None
 
-  def __init__(self, make: Any, num_ports: int):
+  def __init__(self, make, num_ports):
     self._make = make
-    self.addresses = [_Address() for _ in range(num_ports)]
+    self.addresses = [Nothing() for _ in range(num_ports)]
 
-  def _initialize_context(self, launch_type: Any, launch_config: Any) -> None:
+  def _initialize_context(self, launch_type, launch_config):
     pass
 
-  def to_executables(self, nodes: Any, label: str, context: Any) -> List[Any]:
+  def to_executables(self, nodes, label, context):
     return [node._make for node in nodes]
 
 
-def make_program(run: run_config.RunConfig, simulation: Any) -> Any:
+def make_program(run, simulation):
   """Makes a program of simulated nodes, like `program.make_program`."""
-  groups: Dict[str, List[ProgramNode]] = {}
+  groups = {}
 
-  def add(label: str, make: Any, *clients: str, ports: int = 0) -> None:
-    def make_node(process: Any, engine: Any) -> Any:
+  def add(label, make, *clients, ports=0):
+    def make_node(process, engine):
       return make(_context(run, process, engine, clients, simulation))
 
     groups.setdefault(label, []).append(ProgramNode(make_node, ports))
 
+  partial = functools.partial
   add('replay', lambda context: Replay(run), ports=1)
-  add(
-    'coordinator',
-    functools.partial(coordinator.Coordinator, run, lambda budget: mock.Mock()),
-    ports=1,
-  )
-  add(
-    'learner',
-    functools.partial(
-      learner_node.LearnerNode,
-      run,
-      AGENT,
-      functools.partial(_make_learner, simulation),
-    ),
-    *('coordinator', 'replay'),
-    ports=1,
-  )
+  add('coordinator', partial(coordinator.Coordinator, run, Nothing), ports=1)
+  make_learner = partial(_make_learner, simulation)
+  node = partial(learner_node.LearnerNode, run, AGENT, make_learner)
+  add('learner', node, 'coordinator', 'replay', ports=1)
   clients = ['coordinator', 'learner', 'replay']
   if run.inference == 'server':
     add('inference', Inference, 'learner', ports=1)
     clients.append('inference')
   for index in range(run.num_actors):
-    add('actor', functools.partial(Actor, run, AGENT, index, None), *clients)
+    add('actor', partial(Actor, run, AGENT, index, None), *clients)
   for index in range(run.num_evaluators):
-    add(
-      'evaluator',
-      functools.partial(EvaluatorNode, run, AGENT, index),
-      *('coordinator', 'learner'),
-    )
+    node = partial(EvaluatorNode, run, AGENT, index)
+    add('evaluator', node, 'coordinator', 'learner')
   return types.SimpleNamespace(groups=groups)
 
 
-def _context(
-  run: Any, process: Any, engine: Any, clients: Any, simulation: Any
-) -> Any:
+def _context(run, process, engine, clients, simulation):
   """Returns the context of a node in a process."""
 
-  def wait_for_stop(seconds: Optional[float]) -> bool:
+  def wait_for_stop(seconds):
     return bool(process.is_told_to_stop)
 
-  def call_with_timeout(function: Any, seconds: float) -> Any:
+  def call_with_timeout(function, seconds):
     try:
       return function()
     except (engine_lib.Blocked, Exception):
@@ -424,13 +385,7 @@ def _context(
   )
 
 
-def _make_learner(
-  simulation: Any,
-  run: run_config.RunConfig,
-  context: node_lib.Context,
-  logger: metrics.MetricsLogger,
-  stack: contextlib.ExitStack,
-) -> Any:
+def _make_learner(simulation, run, context, logger, stack):
   """Makes a learner and its saver, like `reverb_learner.make`."""
   process = simulation.machines.disk.process
   if run.checkpoint_replay:
@@ -452,23 +407,12 @@ def _make_learner(
   )
 
 
-class _NoSummaries:
-  def __init__(self, folder: pathlib.Path, **arguments: Any):
-    pass
-
-  def write(self, step: Any, row: Any) -> None:
-    pass
-
-  def close(self) -> None:
-    pass
-
-
 @contextlib.contextmanager
-def installed(simulation: Any) -> Iterator[None]:
+def installed(simulation):
   """Gives the nodes virtual time, and replaces their slow parts."""
   clock = simulation.clock
 
-  def sleep(seconds: float) -> None:
+  def sleep(seconds):
     raise engine_lib.Blocked(is_forever=False)
 
   Event.clock = clock
@@ -498,7 +442,7 @@ def installed(simulation: Any) -> Iterator[None]:
       (provenance, '_versions', dict),
       (provenance, '_code', dict),
       (learner_node, '_REPORT_SECONDS', _REPORT_SECONDS),
-      (metrics.summaries_lib, 'Summaries', _NoSummaries),
+      (metrics.summaries_lib, 'Summaries', Nothing),
     ):
       stack.enter_context(mock.patch.object(module, name, value))
     yield

@@ -4,10 +4,8 @@
 """
 
 import contextlib
-import os
 import pathlib
 import random
-from typing import Any, Callable, Dict, Iterator, List, Optional
 from unittest import mock
 
 from bt_acme import files
@@ -24,184 +22,151 @@ from bt_acme.runtime import (
 from tests.simulation import __main__ as simulation
 from tests.simulation import session
 
-_Patch = Callable[[contextlib.ExitStack], None]
-_BUGS: Dict[str, _Patch] = {}
+# The replaced object and its attribute, and a function that makes the broken
+# attribute from the real one, by bug.
+_BUGS = {}
 
 
-def _bug(name: str) -> Callable[[_Patch], _Patch]:
-  def register(patch: _Patch) -> _Patch:
-    _BUGS[name] = patch
-    return patch
+def _bug(name, where, attribute):
+  def register(make):
+    _BUGS[name] = where, attribute, make
+    return make
 
   return register
 
 
-def _replace(
-  stack: contextlib.ExitStack, where: Any, name: str, value: Any
-) -> None:
-  stack.enter_context(mock.patch.object(where, name, value))
+_IS_LATEST = coordinator.Coordinator, '_is_latest'
+for name, *where in (
+  ('rows are counted before they are synced', metrics, 'sync'),
+  ('a checkpoint is renamed before it is synced', files, 'sync_tree'),
+  ('the name of a checkpoint is not synced', files, 'sync_folder'),
+  (
+    'the scores of flights are not restored',
+    *(flight_priorities.ScoreStore, 'restore'),
+  ),
+):
+  _bug(name, *where)(lambda real: lambda *args: None)
 
 
-@_bug('a lease is returned twice')
-def _(stack: contextlib.ExitStack) -> None:
-  real = coordinator.Coordinator._is_latest
+@_bug('scores are exchanged twice', flight_priorities.FlightPriorities, 'take')
+def _(real):
+  return lambda self: list(self._new)
 
-  def is_latest(self: Any, actor: int, attempt: int) -> bool:
+
+@_bug('steps of an old attempt are counted', *_IS_LATEST)
+def _(real):
+  return lambda *args: True
+
+
+@_bug('a lease is returned twice', *_IS_LATEST)
+def _(real):
+  def is_latest(self, actor, attempt):
     if attempt > self._attempts.get(actor, attempt):
       self._leased -= self._left[actor]
     return real(self, actor, attempt)
 
-  _replace(stack, coordinator.Coordinator, '_is_latest', is_latest)
+  return is_latest
 
 
-@_bug('a lease is not returned')
-def _(stack: contextlib.ExitStack) -> None:
-  real = coordinator.Coordinator._is_latest
-
-  def is_latest(self: Any, actor: int, attempt: int) -> bool:
+@_bug('a lease is not returned', *_IS_LATEST)
+def _(real):
+  def is_latest(self, actor, attempt):
     leased = self._leased
     latest = real(self, actor, attempt)
     self._leased = leased
     return latest
 
-  _replace(stack, coordinator.Coordinator, '_is_latest', is_latest)
+  return is_latest
 
 
-@_bug('steps of an old attempt are counted')
-def _(stack: contextlib.ExitStack) -> None:
-  _replace(stack, coordinator.Coordinator, '_is_latest', lambda *args: True)
-
-
-@_bug('the lock of the workdir is not released')
-def _(stack: contextlib.ExitStack) -> None:
-  opened: List[int] = []
+@_bug('the lock of the workdir is not released', workdir_lock, 'held')
+def _(real):
+  opened = []  # The last reference to a file closes it.
 
   @contextlib.contextmanager
-  def held(workdir: str) -> Iterator[None]:
+  def held(workdir):
     path = pathlib.Path(workdir) / workdir_lock.FILE
     files.make_folder(path.parent)
-    opened.append(workdir_lock._take(path, workdir))
+    opened.append(open(workdir_lock._take(path, workdir)))
     yield
 
-  stack.callback(lambda: [os.close(descriptor) for descriptor in opened])
-  _replace(stack, workdir_lock, 'held', held)
+  return held
 
 
-@_bug('log of the actors is not cut')
-def _(stack: contextlib.ExitStack) -> None:
-  real = metrics.MetricsLogger.cut
-
-  def cut(self: Any, counts: Any) -> None:
+@_bug('log of the actors is not cut', metrics.MetricsLogger, 'cut')
+def _(real):
+  def cut(self, counts):
     if self._folder.name != 'actor':
       real(self, counts)
 
-  _replace(stack, metrics.MetricsLogger, 'cut', cut)
+  return cut
 
 
-@_bug('rows are counted before they are synced')
-def _(stack: contextlib.ExitStack) -> None:
-  _replace(stack, metrics, 'sync', lambda workdir, labels: None)
-
-
-@_bug('a part of a row stays on a full disk')
-def _(stack: contextlib.ExitStack) -> None:
-  fake = mock.Mock(wraps=os)
+@_bug('a part of a row stays on a full disk', metrics, 'os')
+def _(real):
+  fake = mock.Mock(wraps=real)
   fake.truncate = lambda path, size: None
-  _replace(stack, metrics, 'os', fake)
+  return fake
 
 
-@_bug('a restart is never forgotten')
-def _(stack: contextlib.ExitStack) -> None:
-  real = node_state.RestartBudget.acquire
-
-  def acquire(self: Any, now: float) -> bool:
-    with mock.patch.object(node_state, '_HOUR', float('inf')):
-      return real(self, now)
-
-  _replace(stack, node_state.RestartBudget, 'acquire', acquire)
+@_bug('a restart is never forgotten', node_state.RestartBudget, 'acquire')
+def _(real):
+  return mock.patch.object(node_state, '_HOUR', float('inf'))(real)
 
 
-@_bug('a heartbeat of the previous attempt counts')
-def _(stack: contextlib.ExitStack) -> None:
-  real = node_state.NodeState.mark_started
-
-  def mark_started(self: Any, log: Any) -> None:
+@_bug(
+  'a heartbeat of the previous attempt counts',
+  *(node_state.NodeState, 'mark_started'),
+)
+def _(real):
+  def mark_started(self, log):
     heard = self.heard
     real(self, log)
     self.heard = heard
 
-  _replace(stack, node_state.NodeState, 'mark_started', mark_started)
+  return mark_started
 
 
-@_bug('a checkpoint is renamed before it is synced')
-def _(stack: contextlib.ExitStack) -> None:
-  _replace(stack, files, 'sync_tree', lambda folder: None)
-
-
-@_bug('the name of a checkpoint is not synced')
-def _(stack: contextlib.ExitStack) -> None:
-  _replace(stack, files, 'sync_folder', lambda folder: None)
-
-
-@_bug('an evaluation is removed before it is logged')
-def _(stack: contextlib.ExitStack) -> None:
-  real = evaluator_node.EvaluatorNode._evaluate
-
-  def evaluate(self: Any, point: int, learned: Any) -> None:
+@_bug(
+  'an evaluation is removed before it is logged',
+  *(evaluator_node.EvaluatorNode, '_evaluate'),
+)
+def _(real):
+  def evaluate(self, point, learned):
     self._learner.evaluation_done(point)
     real(self, point, learned)
 
-  _replace(stack, evaluator_node.EvaluatorNode, '_evaluate', evaluate)
+  return evaluate
 
 
-@_bug('a failed final save is ignored')
-def _(stack: contextlib.ExitStack) -> None:
-  real = learner_node.LearnerNode._finish
-
-  def finish(self: Any, seconds: Optional[float]) -> None:
+@_bug('a failed final save is ignored', learner_node.LearnerNode, '_finish')
+def _(real):
+  def finish(self, seconds):
     with contextlib.suppress(OSError):
       real(self, seconds)
 
-  _replace(stack, learner_node.LearnerNode, '_finish', finish)
+  return finish
 
 
-@_bug('a stopped learner reports that the run is over')
-def _(stack: contextlib.ExitStack) -> None:
-  real = learner_node.LearnerNode._end
-  _replace(
-    stack,
-    learner_node.LearnerNode,
-    '_end',
-    lambda self, finished: real(self, True),
-  )
+@_bug(
+  'a stopped learner reports that the run is over',
+  *(learner_node.LearnerNode, '_end'),
+)
+def _(real):
+  return lambda self, finished: real(self, True)
 
 
-@_bug('the scores of flights are not restored')
-def _(stack: contextlib.ExitStack) -> None:
-  store = flight_priorities.ScoreStore
-  _replace(stack, store, 'restore', lambda self, saved: None)
-
-
-@_bug('episodes are logged before they are scored')
-def _(stack: contextlib.ExitStack) -> None:
-  real = actor_node.ActorNode._report
-
-  def report(self: Any) -> None:
+@_bug(
+  'episodes are logged before they are scored',
+  *(actor_node.ActorNode, '_report'),
+)
+def _(real):
+  def report(self):
     with mock.patch.object(self._agent, 'learns_priorities', False):
       real(self)
     self._pipeline.share_scores(self._learner.exchange_scores)
 
-  _replace(stack, actor_node.ActorNode, '_report', report)
-
-
-@_bug('scores are exchanged twice')
-def _(stack: contextlib.ExitStack) -> None:
-  _replace(
-    stack,
-    flight_priorities.FlightPriorities,
-    'take',
-    lambda self: list(self._new),
-  )
+  return report
 
 
 NAMES = tuple(_BUGS)
@@ -213,14 +178,15 @@ RARE = (
 
 
 @contextlib.contextmanager
-def planted(name: str) -> Iterator[None]:
+def planted(name):
   """Plants a bug within the block."""
-  with contextlib.ExitStack() as stack:
-    _BUGS[name](stack)
+  where, attribute, make = _BUGS[name]
+  broken = make(getattr(where, attribute))
+  with mock.patch.object(where, attribute, broken):
     yield
 
 
-def failures_until_found(name: str, most: int) -> Optional[int]:
+def failures_until_found(name, most):
   """Returns the number of failures until a bug is found; None if it is not."""
   generator = random.Random(name)
   done = 0
@@ -234,7 +200,7 @@ def failures_until_found(name: str, most: int) -> Optional[int]:
   return None
 
 
-def main() -> None:
+def main():
   for name in NAMES:
     found = failures_until_found(name, 10_000)
     print(f'| {name} | {"not found" if found is None else found} |', flush=True)

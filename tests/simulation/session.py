@@ -4,18 +4,11 @@ import contextlib
 import dataclasses
 import io
 import itertools
-import pathlib
 import random
 import signal
 import sys
 from typing import (
-  Any,
-  Callable,
-  Iterator,
-  List,
   NamedTuple,
-  Optional,
-  Set,
   Tuple,
 )
 
@@ -93,10 +86,10 @@ class History(NamedTuple):
   faults: Tuple[Fault, ...]
 
 
-def draw(seed: int, number: int) -> History:
+def draw(seed, number):
   """Draws a history with this number of faults."""
   generator = random.Random(f'{seed} faults')
-  faults: List[Fault] = []
+  faults = []
   # The fraction of faults that happen before the run has recovered.
   pace = generator.choice((0.5, 0.9, 0.97, 0.97))
   for _ in range(number):
@@ -132,7 +125,7 @@ class Session:
     recoveries: the recovery time after each fault, in seconds.
   """
 
-  def __init__(self, history: History, root: pathlib.Path):
+  def __init__(self, history, root):
     self._history = history
     self._faults = list(history.faults)
     generator = random.Random(f'{history.seed} chance')
@@ -148,19 +141,19 @@ class Session:
     self.ledger = invariants.Ledger(self)
     self.machines.observer = self.ledger
     self.is_full = False
-    self.events: List[str] = []
-    self.recoveries: List[float] = []
-    self._queue: Optional[engine_lib.Queue] = None
-    self._missing: Set[str] = set()  # Nodes that have not recovered.
+    self.events = []
+    self.recoveries = []
+    self._queue = None
+    self._missing = set()  # Nodes that have not recovered.
     # The time of the last fault; None once the run has recovered.
-    self._struck: Optional[float] = None
+    self._struck = None
     self._number = 0  # Number of the latest wait for recovery.
     self._power_failed = False
-    self._interrupted = False
+    self.is_interrupted = False
     self._num_commands = 0
     self.was_full = False  # Whether the disk was full during this command.
 
-  def play(self) -> None:
+  def play(self):
     """Plays the history, checking the invariants after each fault."""
     with (
       self.disk.installed(),
@@ -183,48 +176,45 @@ class Session:
           if not self._faults and (self._struck is None or not self._missing):
             return
           more = self._settings.choice((50, 100, 300))
-          self.run = _with_budget(self.run, self.run.max_actor_steps + more)
+          steps = self.run.max_actor_steps + more
+          self.run = dataclasses.replace(self.run, max_actor_steps=steps)
         self._wait(_PAUSE_SECONDS)
 
   @property
-  def num_faults(self) -> int:
+  def num_faults(self):
     """The number of faults so far."""
     return len(self._history.faults) - len(self._faults)
 
-  def note(self, text: str) -> None:
+  def note(self, text):
     """Records a human-readable event."""
     self.events.append(f'{self.clock.now:9.2f} {text}')
 
-  def on_learner_step(self, process: Any, steps: int) -> None:
+  def on_learner_step(self, process, steps):
     """Records a learner step."""
     self.ledger.learner_stepped(steps)
     self.works('learner/0')
 
-  def _expect_end(self) -> None:
+  def _expect_end(self):
     """Limits the time of a command and the number of commands."""
     self._num_commands += 1
     number = self._num_commands
     most = 4 * len(self._history.faults) + 20
     invariants.require(number <= most, 'the run does not end')
 
-    def check_ended() -> None:
+    def check_ended():
       if self._num_commands == number:
         raise invariants.Violation('the command does not end')
 
     self.clock.after(_COMMAND_SECONDS, check_ended)
 
-  def printed(self) -> str:
+  def printed(self):
     """Returns the output of this command."""
     return self._output.getvalue()[self._printed :]
 
-  @property
-  def is_interrupted(self) -> bool:
-    return self._interrupted
-
-  def _command(self) -> Any:
+  def _command(self):
     """Executes the command of the run; returns its exit code, or 'killed'."""
     self.machines.launcher = disk_lib.Process('launcher')
-    self._interrupted = self.is_hurried = False
+    self.is_interrupted = self.is_hurried = False
     self._printed = len(self._output.getvalue())
     self.was_full = self.is_full
     self.ledger.command_starts()
@@ -243,7 +233,7 @@ class Session:
     finally:
       self.machines.launcher.die()
 
-  def _launch(self) -> int:
+  def _launch(self):
     """Works like `launching.launch.launch`."""
     with workdir_lock.held(self.run.workdir):
       code = launch_lib.run_session(
@@ -251,12 +241,12 @@ class Session:
       )
     return code or 0
 
-  def _supervise(self, resumed: bool, begin_next: Callable[[], None]) -> int:
+  def _supervise(self, resumed, begin_next):
     del resumed
     run = self.run
     self._queue = queue = engine_lib.Queue(self.clock, self.disk)
 
-    def next_program() -> Any:
+    def next_program():
       begin_next()
       self.ledger.program_restarts()
       return nodes.make_program(run, self)
@@ -265,7 +255,7 @@ class Session:
     try:
       return supervisor.Supervisor(
         lambda: engine_lib.Simulated(queue, self.machines),
-        queue,  # type: ignore[arg-type]
+        queue,
         workdir=run.workdir,
         policy=program_lib.policy(run, next_program),
         environments={},
@@ -275,27 +265,27 @@ class Session:
     finally:
       self._queue = None
 
-  def _end_processes(self) -> None:
+  def _end_processes(self):
     """Ends all remaining processes, as the kernel does."""
     if not self.machines.launcher.is_dead:
       self.ledger.check_left_behind()
     self.machines.kill_all()
     self.machines.off.clear()
 
-  def _wait(self, seconds: float) -> None:
+  def _wait(self, seconds):
     deadline = self.clock.now + seconds
     while self.clock.step(deadline):
       pass
 
   # Recovery.
 
-  def _expect_all(self) -> None:
+  def _expect_all(self):
     """Waits for every node to work again."""
     self._missing = {'learner/0'}
     self._missing |= {f'actor/{i}' for i in range(self.run.num_actors)}
     self._missing |= {f'evaluator/{i}' for i in range(self.run.num_evaluators)}
 
-  def works(self, title: str) -> None:
+  def works(self, title):
     self._missing.discard(title)
     if not self._missing and self._struck is not None:
       self.recoveries.append(self.clock.now - self._struck)
@@ -304,18 +294,18 @@ class Session:
       # Deferred, because an iteration is running.
       self.clock.after(0.0, self._check_and_strike)
 
-  def _check_and_strike(self) -> None:
+  def _check_and_strike(self):
     self.ledger.check()
     if self._faults and self._faults[0].after >= 0:
       self._strike_later()
 
   # Faults.
 
-  def _strike_later(self) -> None:
+  def _strike_later(self):
     if self._faults:
       self.clock.after(abs(self._faults[0].after), self._strike)
 
-  def _strike(self) -> None:
+  def _strike(self):
     """Injects the next fault."""
     if not self._faults:
       return
@@ -327,7 +317,7 @@ class Session:
     number = self._number
     seconds = self._apply(fault, generator) or 0.0
 
-    def check_recovered() -> None:
+    def check_recovered():
       if self._number == number:
         raise invariants.Violation(
           f'{sorted(self._missing)} do not work again after {fault.what}'
@@ -339,7 +329,7 @@ class Session:
     if self._faults and self._faults[0].after < 0:
       self._strike_later()
 
-  def _apply(self, fault: Fault, generator: random.Random) -> Optional[float]:
+  def _apply(self, fault, generator):
     """Applies a fault; returns its duration in seconds, if any."""
     what = fault.what
     if what in NODE_FAULTS:
@@ -348,12 +338,10 @@ class Session:
     if what in MACHINE_FAULTS:
       return self._strike_machine(fault, generator)
     method = '_' + what.lower().replace(' ', '_').replace('-', '_')
-    seconds: Optional[float] = getattr(self, method)(generator)
+    seconds = getattr(self, method)(generator)
     return seconds
 
-  def _strike_node(
-    self, fault: Fault, generator: random.Random
-  ) -> Optional[float]:
+  def _strike_node(self, fault, generator):
     processes = [p for p in self.machines.processes if not p.is_cut_off]
     engine = self.machines.engine
     if not processes or engine is None:
@@ -382,9 +370,7 @@ class Session:
       process.lost_call = fault.what.split()[-1]
     return None
 
-  def _strike_machine(
-    self, fault: Fault, generator: random.Random
-  ) -> Optional[float]:
+  def _strike_machine(self, fault, generator):
     others = self.machines.number - 1
     if not others or self.machines.engine is None:
       return None
@@ -397,16 +383,13 @@ class Session:
     )
     return seconds
 
-  def _power_fails(self, generator: random.Random) -> None:
-    self._kill_launcher(generator, self._lose_power)
+  def _power_fails(self, generator):
+    self._kill_launcher(generator, power_fails=True)
 
-  def _launcher_killed(self, generator: random.Random) -> None:
-    self._kill_launcher(generator, lambda: None)
+  def _launcher_killed(self, generator):
+    self._kill_launcher(generator, power_fails=False)
 
-  def _lose_power(self) -> None:
-    self._power_failed = True
-
-  def _kill_launcher(self, generator: random.Random, and_then: Any) -> None:
+  def _kill_launcher(self, generator, *, power_fails):
     """Kills the launcher during an operation of any process."""
     launcher = self.machines.launcher
     candidates = [launcher, *self.machines.processes]
@@ -414,15 +397,15 @@ class Session:
     if generator.random() < 0.3 or launcher.is_dead:
       process = None
 
-    def crash() -> None:
+    def crash():
       if launcher.is_dead:
         return
       launcher.die()
-      and_then()
+      self._power_failed = power_fails
       for other in self.machines.processes:
         other.die()
 
-    def crash_at_last() -> None:
+    def crash_at_last():
       if not launcher.is_dead:
         crash()
         raise disk_lib.Crash('launcher')
@@ -435,12 +418,12 @@ class Session:
     process.on_crash = crash
     self.clock.after(5.0, crash_at_last)
 
-  def _disk_full(self, generator: random.Random) -> float:
+  def _disk_full(self, generator):
     seconds = generator.uniform(2, 60)
     self.is_full = self.was_full = True
     self.disk.fill()
 
-    def free() -> None:
+    def free():
       if self.is_full:
         self.is_full = False
         self.disk.free()
@@ -448,18 +431,18 @@ class Session:
     self.clock.after(seconds, free)
     return seconds
 
-  def _ctrl_c(self, generator: random.Random) -> None:
+  def _ctrl_c(self, generator):
     del generator
     if self._queue is not None:
-      self.is_hurried = self._interrupted
-      self._interrupted = True
+      self.is_hurried = self.is_interrupted
+      self.is_interrupted = True
       self._queue.put(signal.SIGINT)
 
-  def _ctrl_c_twice(self, generator: random.Random) -> None:
+  def _ctrl_c_twice(self, generator):
     self._ctrl_c(generator)
     self.clock.after(generator.uniform(0, 2), lambda: self._ctrl_c(generator))
 
-  def _second_launch(self, generator: random.Random) -> None:
+  def _second_launch(self, generator):
     """Enters the command while the run is active."""
     del generator
     if self._queue is None:
@@ -473,25 +456,23 @@ class Session:
       if not files.is_disk_full(error):
         raise
 
-  def _quiet_hour(self, generator: random.Random) -> float:
+  def _quiet_hour(self, generator):
     """Simulates an hour with few events."""
     seconds = generator.uniform(1.1, 2.0) * nodes.HOUR
     self.machines.dilation = _QUIET_DILATION
 
-    def end() -> None:
+    def end():
       self.machines.dilation = 1.0
 
     self.clock.after(seconds, end)
     return seconds
 
 
-def _fail() -> None:
+def _fail():
   raise RuntimeError('a failure')
 
 
-def _draw_run(
-  settings: random.Random, folder: pathlib.Path
-) -> run_config.RunConfig:
+def _draw_run(settings, folder):
   """Draws the settings of a run."""
   return run_config.RunConfig(
     env='MiniGrid-Empty-5x5-v0',
@@ -512,12 +493,8 @@ def _draw_run(
   )
 
 
-def _with_budget(run: run_config.RunConfig, steps: int) -> run_config.RunConfig:
-  return dataclasses.replace(run, max_actor_steps=steps)
-
-
 @contextlib.contextmanager
-def _silence() -> Iterator[io.StringIO]:
+def _silence():
   """Captures the output."""
   output = io.StringIO()
   verbosity = logging.get_verbosity()
