@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from bt_acme.acting import actor_groups, vector_actor
-from bt_acme.environments import vector
 from tests.acting import runs
 from tests.agents import fakes
 
@@ -22,10 +21,7 @@ def test_each_environment_acts_once_per_step(group_size):
       sinks=[sinks[i] for i in where],
     )
     actor.update_variables(fakes.variables_of(agent))
-    environments = vector.VectorEnvironment(
-      [fakes.MarkedEnvironment(i) for i in where]
-    )
-    groups.append(actor_groups.Group(environments, actor, first))
+    groups.append(actor_groups.Group(runs.marked(where), actor, first))
   pipeline = actor_groups.Pipeline(groups)
 
   def counts():

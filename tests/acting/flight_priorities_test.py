@@ -42,21 +42,6 @@ def _play(agent, scores, *, turns=150, **settings):
   return actor, rows, settings['sinks']
 
 
-def _stop_learning(actor):
-  actor.priorities.add = lambda episode: None
-
-
-def _episodes(sink):
-  """Splits the transitions of an environment into finished episodes."""
-  episodes, current = [], []
-  for transition in sink.transitions:
-    if transition.prev_action == types.NO_ACTION and current:
-      episodes.append(current)
-      current = []
-    current.append(transition)
-  return [*episodes, current][: len(sink.ends)]
-
-
 def _flown(episode):
   """Returns the behavior of each flight step of an episode."""
   return [
@@ -83,7 +68,7 @@ def test_scores_and_rows_follow_the_flights(agent, settings):
   transfer = agent.config.transfer
   actor, rows, sinks = _play(agent, flight_priorities.new_scores(agent))
   scored, seen, several = [], [0] * runs.N, 0
-  by_environment = [_episodes(sink) for sink in sinks]
+  by_environment = [sink.episodes() for sink in sinks]
   for row in rows:
     i = row['environment']
     episode = by_environment[i][seen[i]]
@@ -122,12 +107,12 @@ def test_flights_draw_behaviors_with_their_priorities(agent, settings):
   scores = store.exchange(
     [(0, (1.0,)), (1, (-9.0,)), (2, (1.0,)), (3, (-8.0,))]
   )
-  actor, _, sinks = _play(agent, scores, turns=400, prepare=_stop_learning)
+  actor, _, sinks = _play(agent, scores, turns=400, learns=False)
   # The other two are almost two standard deviations below.
   np.testing.assert_allclose(
     actor.priorities.probabilities(), [0.5, 0, 0.5, 0], atol=0.005
   )
-  episodes = [_flown(x) for sink in sinks for x in _episodes(sink)]
+  episodes = [_flown(x) for sink in sinks for x in sink.episodes()]
   steps = np.bincount(sum(episodes, []), minlength=_K)
   assert steps[[0, 2]].min() > 5 * steps[[1, 3]].sum()
   together = any(len(set(flown)) > 1 for flown in episodes)

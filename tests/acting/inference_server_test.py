@@ -40,11 +40,6 @@ class Client:
     self._server.restore_statistics(*request)
 
 
-def _stop_learning(actor):
-  if actor.priorities is not None:
-    actor.priorities.add = lambda episode: None
-
-
 def play(agent, variables, where, policy=None):
   """Acts in some environments, with a local policy by default."""
   recorders = runs.recorders(len(where))
@@ -53,7 +48,7 @@ def play(agent, variables, where, policy=None):
     where,
     variables,
     epsilons=EPSILONS,
-    prepare=_stop_learning,
+    learns=False,
     sinks=recorders,
     statistics=reward_lib.IntrinsicStatistics(*(x[where] for x in STATISTICS)),
     policy=policy,

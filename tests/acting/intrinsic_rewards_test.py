@@ -7,8 +7,6 @@ import jax
 import numpy as np
 import pytest
 
-from bt_acme.core import transition as transition_lib
-from bt_acme.core import types
 from tests.acting import runs
 from tests.agents import fakes
 from tests.reference import intrinsic as reference
@@ -32,13 +30,7 @@ def assert_rewards_match_reference(agent, variables, recorder):
     The modulators of the rewarded observations of each episode.
   """
   config = agent.config.intrinsic
-  episodes = []
-  for transition in recorder.transitions:
-    transition = transition_lib.Transition(*transition)
-    if transition.prev_action == types.NO_ACTION:
-      episodes.append([])
-    episodes[-1].append(transition)
-  episodes = episodes[: len(recorder.ends)]
+  episodes = recorder.episodes()
   assert len(episodes) > 3
   shown = rewarded_observations(config, episodes, recorder)
   embed, error = (
@@ -47,7 +39,7 @@ def assert_rewards_match_reference(agent, variables, recorder):
   )
   together = np.concatenate(shown)
   errors = np.asarray(error(variables.intrinsic, together))
-  novelties, _, _ = reference.rewards(
+  novelties, _, alphas = reference.rewards(
     config,
     np.asarray(embed(variables.intrinsic['embedding'], together)),
     errors,
@@ -67,7 +59,7 @@ def assert_rewards_match_reference(agent, variables, recorder):
       rtol=1e-3,
       atol=1e-6,
     )
-  return np.split(reference.modulators(config, errors), ends)
+  return np.split(alphas, ends)
 
 
 @pytest.fixture(name='agent', params=[('current', 0.0), ('next', 0.1)])

@@ -1,10 +1,13 @@
 """Runs of an actor in marked environments, and independent logs of them."""
 
+import itertools
+
 import chex
 import jax
 import numpy as np
 
 from bt_acme.acting import batched_core, vector_actor
+from bt_acme.core import transition as transition_lib
 from bt_acme.core import types
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import host_reward
@@ -24,7 +27,8 @@ class Recorder:
 
   def add(self, transition):
     # Copies, because the actor may reuse its arrays.
-    self.transitions.append(jax.tree.map(np.array, transition))
+    copy = jax.tree.map(np.array, transition)
+    self.transitions.append(transition_lib.Transition(*copy))
     if self._sink is not None:
       self._sink.add(transition)
 
@@ -32,6 +36,14 @@ class Recorder:
     self.ends.append(jax.tree.map(np.array, final))
     if self._sink is not None:
       self._sink.end_episode(*final)
+
+  def episodes(self):
+    """Returns the transitions of each finished episode."""
+    first = [x.prev_action == types.NO_ACTION for x in self.transitions]
+    starts = [*np.flatnonzero(first), len(first)]
+    pairs = itertools.pairwise(starts)
+    episodes = [self.transitions[start:end] for start, end in pairs]
+    return episodes[: len(self.ends)]
 
 
 def recorders(num=N):
@@ -50,6 +62,38 @@ def assert_steps_close(steps, expected, **tolerances):
     chex.assert_trees_all_close(one, other, **tolerances)
 
 
+def marked(indices, **settings):
+  """Returns a vector of marked environments with these indices."""
+  return vector.VectorEnvironment(
+    [fakes.MarkedEnvironment(i, **settings) for i in indices]
+  )
+
+
+class Player:
+  """An actor and its environments.
+
+  Attributes:
+    step: the newest step of the environments.
+    actions: the actions of each vector step.
+    rows: the metrics of all finished episodes.
+  """
+
+  def __init__(self, agent, environments, *, epsilons=EPSILONS, **settings):
+    self.environments = environments
+    self.actor = vector_actor.VectorActor(agent, epsilons=epsilons, **settings)
+    self.step = environments.reset()
+    self.actions, self.rows = [], []
+
+  def play(self, turns, variables=None):
+    """Takes vector steps, with new parameters if given."""
+    if variables is not None:
+      self.actor.update_variables(variables)
+    for _ in range(turns):
+      self.actions.append(self.actor.select_actions(self.step).copy())
+      self.step = self.environments.step(self.actions[-1])
+      self.rows += self.actor.observe(self.step)
+
+
 def play(
   agent,
   indices,
@@ -58,7 +102,7 @@ def play(
   epsilons=EPSILONS,
   reward_scale=1.0,
   turns=TURNS,
-  prepare=lambda actor: None,
+  learns=True,
   **settings,
 ):
   """Acts in some environments; switches parameters in the middle of episodes.
@@ -70,31 +114,25 @@ def play(
     epsilons: epsilon by index.
     reward_scale: scale of the task's rewards.
     turns: number of vector steps.
-    prepare: a function that is called with the actor before it acts.
+    learns: whether priorities of flights change.
     **settings: further arguments of the actor, such as its sinks.
 
   Returns:
     The actor, and the metrics of its episodes.
   """
-  environment = vector.VectorEnvironment(
-    [fakes.MarkedEnvironment(i, reward_scale=reward_scale) for i in indices]
-  )
-  actor = vector_actor.VectorActor(
+  player = Player(
     agent,
+    marked(indices, reward_scale=reward_scale),
     epsilons=[epsilons[i] for i in indices],
     first_environment=indices[0],
     **{'seed': 5, **settings},
   )
-  prepare(actor)
-  actor.update_variables(variables[0])
-  step = environment.reset()
-  rows = []
-  for turn in range(turns):
-    if turn == REFRESH:
-      actor.update_variables(variables[1])
-    step = environment.step(actor.select_actions(step))
-    rows += actor.observe(step)
-  return actor, rows
+  if not learns and player.actor.priorities is not None:
+    player.actor.priorities.add = lambda episode: None
+  player.play(min(turns, REFRESH), variables[0])
+  if turns > REFRESH:
+    player.play(turns - REFRESH, variables[1])
+  return player.actor, player.rows
 
 
 def policy_input(num, observation):

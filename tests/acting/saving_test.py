@@ -6,10 +6,9 @@ import chex
 import jax
 import pytest
 
-from bt_acme.acting import flight_priorities, vector_actor
+from bt_acme.acting import flight_priorities
 from bt_acme.environments import vector
 from tests.acting import runs
-from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
@@ -22,40 +21,28 @@ KINDS = (
 )
 
 
-class Player:
-  """An actor and its environments."""
+def make_player(agent, variables, *, seed, epsilons=runs.EPSILONS):
+  """Returns an actor with these parameters, and its sinks."""
+  scores = None
+  if agent.learns_priorities:
+    scores = flight_priorities.new_scores(agent)
+  sinks, games = runs.recorders(), runs.marked(range(seed, seed + runs.N))
+  settings = {'epsilons': epsilons, 'seed': seed, 'scores': scores}
+  player = runs.Player(agent, games, sinks=sinks, **settings)
+  player.play(0, variables)
+  return player, sinks
 
-  def __init__(self, agent, variables, *, seed, epsilons=runs.EPSILONS):
-    self.sinks = runs.recorders()
-    self.environments = vector.VectorEnvironment(
-      [fakes.MarkedEnvironment(seed + i) for i in range(runs.N)]
-    )
-    scores = None
-    if agent.learns_priorities:
-      scores = flight_priorities.new_scores(agent)
-    self.actor = vector_actor.VectorActor(
-      agent, epsilons=epsilons, seed=seed, sinks=self.sinks, scores=scores
-    )
-    self.actor.update_variables(variables)
-    self.step = self.environments.reset()
-    self.seen = []
 
-  def play(self, turns):
-    for _ in range(turns):
-      actions = self.actor.select_actions(self.step)
-      self.step = self.environments.step(actions)
-      self.seen.append((actions, self.actor.observe(self.step)))
+def state_of(player):
+  parts = player.environments.state(), player.actor.state(), (*player.step,)
+  return pickle.dumps(parts)
 
-  def state(self):
-    return pickle.dumps(
-      (self.environments.state(), self.actor.state(), tuple(self.step))
-    )
 
-  def restore(self, state):
-    environments, actor, step = pickle.loads(state)
-    self.environments.restore(environments)
-    self.actor.restore(actor)
-    self.step = vector.VectorStep(*step)
+def restore(player, state):
+  environments, actor, step = pickle.loads(state)
+  player.environments.restore(environments)
+  player.actor.restore(actor)
+  player.step = vector.VectorStep(*step)
 
 
 def assert_same(one, other):
@@ -67,22 +54,24 @@ def assert_same(one, other):
 @pytest.mark.parametrize('turns', [0, 23])
 def test_a_restored_actor_continues(agents, kind, turns):
   agent, variables = agents(kind)
-  one = Player(agent, variables[0], seed=0)
+  one, sinks = make_player(agent, variables[0], seed=0)
   one.play(turns)
-  state = one.state()
-  before = [len(sink.transitions) for sink in one.sinks]
-  one.seen.clear()
+  state = state_of(one)
+  before = [len(sink.transitions) for sink in sinks]
+  num_rows = len(one.rows)
   one.play(20)
   # This actor differs in every respect until it restores the state.
-  other = Player(agent, variables[1], seed=9, epsilons=(0.1, 0.9, 0.0, 0.7))
+  settings = {'seed': 9, 'epsilons': (0.1, 0.9, 0.0, 0.7)}
+  other, others = make_player(agent, variables[1], **settings)
   other.play(3)
-  other.restore(state)
-  other.seen.clear()
-  for sink in other.sinks:
+  restore(other, state)
+  other.rows.clear()
+  for sink in others:
     sink.transitions.clear()
   other.play(20)
-  assert_same(one.seen, other.seen)
-  for sink, again, num in zip(one.sinks, other.sinks, before, strict=True):
+  assert_same(one.actions[-20:], other.actions[-20:])
+  assert_same(one.rows[num_rows:], other.rows)
+  for sink, again, num in zip(sinks, others, before, strict=True):
     assert len(again.transitions) > 10
     runs.assert_steps_close(
       sink.transitions[num:], again.transitions, rtol=0, atol=0
@@ -94,7 +83,7 @@ def test_a_restored_actor_continues(agents, kind, turns):
 
 def test_a_state_does_not_change_afterwards(agents):
   agent, variables = agents('ngu:reward_observation=next')
-  player = Player(agent, variables[0], seed=0)
+  player, _ = make_player(agent, variables[0], seed=0)
   player.play(5)
   state = player.actor.state()
   before = pickle.dumps(state)

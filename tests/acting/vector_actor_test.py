@@ -6,8 +6,9 @@ import pytest
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
 from bt_acme.core import types
-from tests.acting import runs
+from tests.acting import runs, saving_test
 from tests.agents import fakes
+from tests.reference import flight_laws as reference
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
@@ -58,10 +59,9 @@ def test_metrics_of_episodes(agents):
   recorder = runs.Recorder()
   _, rows = runs.play(agent, [1], variables, sinks=[recorder])
   assert len(rows) == len(recorder.ends) > 3
-  start, greedy_shares, extra_shares = 0, [], []
-  for row in rows:
-    episode = recorder.transitions[start : start + row['episode_length']]
-    start += row['episode_length']
+  greedy_shares, extra_shares = [], []
+  for row, episode in zip(rows, recorder.episodes(), strict=True):
+    assert row['episode_length'] == len(episode)
     np.testing.assert_allclose(
       row['episode_return'], sum(x.reward for x in episode), rtol=1e-5
     )
@@ -74,7 +74,6 @@ def test_metrics_of_episodes(agents):
     )
     greedy_shares.append(row['greedy_extra_share'])
     extra_shares.append(np.mean(sources == types.EXTRA))
-    assert episode[0].prev_action == types.NO_ACTION
     # There are no proposals without kickstarting.
     assert all(x.proposal == types.NO_ACTION for x in episode)
   # Each episode has drawn its own probability.
@@ -88,6 +87,33 @@ def test_metrics_of_episodes(agents):
   # The greedy choice, without epsilon and flights.
   assert greedy_shares != extra_shares
   assert 0 < np.mean(greedy_shares) < 1
+
+
+def test_the_jump_start_counts_the_returns_of_whole_episodes(agents):
+  agent, variables = agents('bt:flight_law=jump_start')
+  player, _ = saving_test.make_player(agent, variables[0], seed=0)
+  player.play(200)
+  rows = [[] for _ in range(runs.N)]
+  for row in player.rows:
+    rows[row['environment']].append(row)
+  law = player.actor._policy._state.core.flight.law
+  counted = 0
+  for i, own in enumerate(rows):
+    # The law counts an episode when the next one starts.
+    own = own[: int(law.episodes[i])]
+    share, mean_length = reference.jump_start_shares(
+      [row['episode_return'] for row in own],
+      [row['episode_length'] for row in own],
+      rate=0.1,
+      tolerance=0.25,
+      window=5,
+    )[-1]
+    np.testing.assert_allclose(law.share[i], share, rtol=1e-4)
+    np.testing.assert_allclose(law.mean_length[i], mean_length, rtol=1e-4)
+    assert own[0]['flight_share'] == 1
+    assert all(row['flights'] <= 1 for row in own)
+    counted += len(own)
+  assert counted > 3 * runs.N
 
 
 def act_with(behavior):

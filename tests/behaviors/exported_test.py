@@ -8,10 +8,9 @@ import pytest
 
 from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
-from bt_acme.acting import vector_actor
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import host_reward
-from bt_acme.environments import vector
+from tests.acting import runs
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
@@ -21,20 +20,11 @@ N, TURNS = 3, 40
 
 def play(agent, variables, *, games=None, epsilon=0.0, **settings):
   """Returns the actions and the episode metrics of an actor."""
-  if games is None:
-    games = vector.VectorEnvironment(
-      [fakes.MarkedEnvironment(i) for i in range(N)]
-    )
-  actor = vector_actor.VectorActor(
-    agent, epsilons=[epsilon] * len(games), **settings
-  )
-  actor.update_variables(variables)
-  step, actions, rows = games.reset(), [], []
-  for _ in range(TURNS):
-    actions.append(actor.select_actions(step).copy())
-    step = games.step(actions[-1])
-    rows += actor.observe(step)
-  return np.array(actions), rows
+  games = games or runs.marked(range(N))
+  settings['epsilons'] = [epsilon] * len(games)
+  player = runs.Player(agent, games, **settings)
+  player.play(TURNS, variables)
+  return np.array(player.actions), player.rows
 
 
 def act(agent, variables, statistics):

@@ -94,10 +94,10 @@ def rewards(config, embeddings, errors, is_first):
     is_first: bool [T].
 
   Returns:
-    Rewards [T], episodic novelties [T], d_m^2 after each observation [T].
+    Rewards [T], d_m^2 after each observation [T], and alpha [T].
   """
   memory, error_history, distance_history = [], [], []
-  result, novelties, scales = [], [], []
+  result, scales, alphas = [], [], []
   for embedding, error, first in zip(embeddings, errors, is_first, strict=True):
     if first:
       memory = []
@@ -123,22 +123,9 @@ def rewards(config, embeddings, errors, is_first):
         'constant': config.constant_reward,
       }[config.intrinsic_reward]
     )
-    novelties.append(novelty)
     scales.append(scale)
-  return np.array(result), np.array(novelties), np.array(scales)
-
-
-def modulators(config, errors):
-  """Returns alpha of all RND errors of one environment, [T]."""
-  result = []
-  for t, error in enumerate(errors):
-    mean, sigma = mean_and_sigma(
-      [float(x) for x in errors[: t + 1]],
-      config.error_deviation,
-      config.error_decay,
-    )
-    result.append(config.alpha_offset + (float(error) - mean) / sigma)
-  return np.array(result)
+    alphas.append(alpha)
+  return np.array(result), np.array(scales), np.array(alphas)
 
 
 def credit(episodes, config):
@@ -165,29 +152,15 @@ def credit(episodes, config):
   return result
 
 
-def torso(params, observation, *, strides, divisor):
-  """Returns the last layer of a torso before any ReLU, [D]."""
-  params = {
-    module: {name: np.float64(value) for name, value in values.items()}
-    for module, values in params.items()
-  }
-  x = observation / divisor
-  for i, stride in enumerate(strides):
-    convolution = params[f'torso/conv2_d_{i}' if i else 'torso/conv2_d']
-    x = np.maximum(network.convolution(x, **convolution, stride=stride), 0)
-  linear = params['torso/linear']
-  return x.reshape(-1) @ linear['w'] + linear['b']
-
-
 def embed(params, observation, **scale):
   """Returns f(x), [D]."""
-  return np.maximum(torso(params, observation, **scale), 0)
+  return np.maximum(network.torso(params, observation, **scale), 0)
 
 
 def rnd_error(params, frame, **scale):
   """Returns the squared distance between predictor and target outputs."""
-  prediction = torso(params['rnd_predictor'], frame, **scale)
-  target = torso(params['rnd_target'], frame, **scale)
+  prediction = network.torso(params['rnd_predictor'], frame, **scale)
+  target = network.torso(params['rnd_target'], frame, **scale)
   return math.fsum((prediction - target) ** 2)
 
 
@@ -200,13 +173,8 @@ def cross_entropy(logits, action):
 
 def inverse_dynamics_logits(params, embedding_t, embedding_tp1):
   """Returns h(f(x_t), f(x_{t+1})), [A]."""
-  hidden, output = (
-    {k: np.float64(v) for k, v in params[f'classifier/~/linear_{i}'].items()}
-    for i in (0, 1)
-  )
   x = np.concatenate([embedding_t, embedding_tp1])
-  x = np.maximum(x @ hidden['w'] + hidden['b'], 0)
-  return x @ output['w'] + output['b']
+  return network.mlp(network.in_float64(params), 'classifier', x)
 
 
 def window_steps(length, num_steps, offset=None):

@@ -4,8 +4,6 @@ import numpy as np
 
 from tests.reference import priorities
 
-OWN, EXTRA, FLIGHT = 0, 1, 2
-
 
 def trained(prev_action, valid, burn_in_length):
   """Returns which steps the loss covers, [T, B].
@@ -48,12 +46,11 @@ def loss_gradient_priorities(
     for t in range(num_steps):
       if not valid[t, b]:
         continue
-      trained = [choice[t, b]]
-      if source[t, b] == FLIGHT and not duplicate_flights:
-        trained = [action[t, b]]
-      elif source[t, b] != OWN and choice[t, b] >= num_actions:
-        trained.append(action[t, b])
-      for label in trained:
+      for label in priorities.labels(
+        *(choice[t, b], action[t, b], source[t, b]),
+        num_actions=num_actions,
+        duplicate_flights=duplicate_flights,
+      ):
         error = targets[t, b] - q_online[t, b, label]
         errors.append(error)
         loss += 0.5 * error**2 / batch_size

@@ -48,12 +48,32 @@ def convolution(x, w, b, stride):
   return result
 
 
+def in_float64(params):
+  """Converts parameters by module and name."""
+  return {
+    module: {name: np.float64(value) for name, value in values.items()}
+    for module, values in params.items()
+  }
+
+
+def torso(params, observation, *, strides, divisor):
+  """Returns the last layer of a torso before any ReLU, [D]."""
+  params = in_float64(params)
+  x = observation / divisor
+  for i, stride in enumerate(strides):
+    name = f'torso/conv2_d_{i}' if i else 'torso/conv2_d'
+    x = _relu(convolution(x, **params[name], stride=stride))
+  linear = params['torso/linear']
+  return x.reshape(-1) @ linear['w'] + linear['b']
+
+
 def _relu(x):
   return np.maximum(x, 0)
 
 
-def _mlp(params, name, x):
-  hidden, output = (params[f'head/{name}/~/linear_{i}'] for i in (0, 1))
+def mlp(params, name, x):
+  """Returns the last layer of a perceptron with one hidden layer."""
+  hidden, output = (params[f'{name}/~/linear_{i}'] for i in (0, 1))
   return _relu(x @ hidden['w'] + hidden['b']) @ output['w'] + output['b']
 
 
@@ -72,26 +92,18 @@ def q_values(
   The inputs include tanh of the previous reward and a one-hot vector of the
   previous action, which is zero before the first action.
   """
-  params = {
-    module: {name: np.float64(value) for name, value in values.items()}
-    for module, values in params.items()
-  }
+  params = in_float64(params)
   lstm = params['lstm/linear']
   hidden = cell = np.zeros(lstm['b'].shape[0] // 4)
   result = []
   for observation, action, reward in zip(
     observations, prev_actions, prev_rewards, strict=True
   ):
-    x = observation / divisor
-    for i, stride in enumerate(strides):
-      name = f'torso/conv2_d_{i}' if i else 'torso/conv2_d'
-      x = _relu(convolution(x, **params[name], stride=stride))
-    fully_connected = params['torso/linear']
-    x = _relu(x.reshape(-1) @ fully_connected['w'] + fully_connected['b'])
+    x = _relu(torso(params, observation, strides=strides, divisor=divisor))
     one_hot = [float(a == action) for a in range(num_actions)]
     x = np.concatenate([x, one_hot, [np.tanh(reward)]])
     hidden, cell = lstm_step(lstm['w'], lstm['b'], x, hidden, cell)
-    value = _mlp(params, 'value', hidden)
-    advantage = _mlp(params, 'advantage', hidden)
+    value = mlp(params, 'head/value', hidden)
+    advantage = mlp(params, 'head/advantage', hidden)
     result.append(value + advantage - advantage.mean())
   return np.array(result)
