@@ -1,6 +1,7 @@
 """Import graph of a source tree, read from its syntax."""
 
 import ast
+import graphlib
 from typing import NamedTuple
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -54,23 +55,13 @@ def edges(modules, imports):
 
 
 def cycles(modules, imports):
-  """Yields sorted groups of modules that reach each other."""
-  graph = edges(modules, imports)
-  reached = {name: _reachable(graph, name) for name in graph}
-  for name in graph:
-    group = sorted(m for m in reached[name] if name in reached[m])
-    if group:
-      yield str(group)
-
-
-def _reachable(graph, start):
-  """Returns the modules that a module imports, directly or indirectly."""
-  found, frontier = set(), [start]
-  while frontier:
-    new = graph[frontier.pop()] - found
-    found |= new
-    frontier += new
-  return found
+  """Yields the modules of a cycle, if there are cycles."""
+  graph = edges(sorted(modules), imports)
+  graph = {name: sorted(found) for name, found in graph.items()}
+  try:
+    graphlib.TopologicalSorter(graph).prepare()
+  except graphlib.CycleError as error:
+    yield ' imports '.join(reversed(error.args[1]))
 
 
 def _name(path):

@@ -86,7 +86,7 @@ def is_in(module, packages):
   )
 
 
-def _place(module):
+def place(module):
   """Returns layer and package of a module, or None if no layer lists it."""
   fitting = [
     (layer, package)
@@ -97,42 +97,25 @@ def _place(module):
   return max(fitting, key=lambda place: len(place[1]), default=None)
 
 
-def upward_imports(modules, imports):
-  """Yields imports of higher layers, or of other packages in the same layer."""
-  for name in modules:
-    if _place(name) is None:
-      yield f'{name} has no layer'
-  for one in imports:
-    here, there = _place(one.importer), _place(one.imported)
-    if here and there and here[1] != there[1] and here[0] <= there[0]:
-      yield _text(one)
+def is_upward(one):
+  """Whether it imports a higher layer, or another package of the layer."""
+  here, there = place(one.importer), place(one.imported)
+  return here and there and here[1] != there[1] and here[0] <= there[0]
 
 
-def late_imports(modules, imports):
-  """Yields imports inside functions, or only for type checkers."""
-  del modules
-  for one in imports:
-    if one.is_late or not one.imported:
-      if one.importer not in MAY_IMPORT_LATE:
-        yield _text(one)
+def is_late(one):
+  """Whether it imports inside a function, or only for type checkers."""
+  is_allowed = one.importer in MAY_IMPORT_LATE
+  return (one.is_late or not one.imported) and not is_allowed
 
 
-def impure_imports(modules, imports):
-  """Yields imports of other packages by pure packages."""
-  del modules
-  for one in imports:
-    if is_in(one.importer, PURE) and not is_in(one.imported, PURE):
-      if one.imported.partition('.')[0] not in _PACKAGES_OF_PURE:
-        yield _text(one)
+def is_impure(one):
+  """Whether a pure package imports another package."""
+  if not is_in(one.importer, PURE) or is_in(one.imported, PURE):
+    return False
+  return one.imported.partition('.')[0] not in _PACKAGES_OF_PURE
 
 
-def imports_that_unpickle(modules, imports):
-  """Yields imports of packages that unpickle."""
-  del modules
-  for one in imports:
-    if is_in(one.imported, UNPICKLERS):
-      yield _text(one)
-
-
-def _text(one):
-  return f'{one.importer}:{one.line} imports {one.imported or "a name"}'
+def unpickles(one):
+  """Whether it imports a package that unpickles."""
+  return is_in(one.imported, UNPICKLERS)

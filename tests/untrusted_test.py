@@ -214,7 +214,7 @@ def test_an_error_is_one_line_of_limited_length():
   assert '\n' not in long and len(long) < 420 and long.endswith(' [...]')
 
 
-# Calls that unpickle or execute text; `imports_that_unpickle` finds modules.
+# Calls that unpickle or execute text; `import_rules` finds modules.
 _UNSAFE = re.compile(
   r'allow_pickle=(?!False)|\b(?:j?np|numpy)\.load\(|\bread_pickle\('
   r'|\bread_array\((?![^)]*allow_pickle=False)'

@@ -1,7 +1,7 @@
 """Random episodes and slow reference checks of their sequences."""
 
 import time
-from typing import Callable, List, NamedTuple, Tuple
+from typing import List, NamedTuple, Tuple
 
 import jax
 import numpy as np
@@ -13,7 +13,7 @@ from bt_acme.replay import blocks, decoder, fields, sinks
 PERIOD, LENGTH = 4, 12  # P and T: three blocks per sequence.
 
 
-def make_config(**changes) -> config_lib.ReplayConfig:
+def make_config(**changes):
   settings = {
     'trace_length': LENGTH,
     'sequence_period': PERIOD,
@@ -25,9 +25,7 @@ def make_config(**changes) -> config_lib.ReplayConfig:
   return config_lib.ReplayConfig(**{**settings, **changes})
 
 
-def make_shapes(
-  num_stacked=4, channels=1, lstm_size=3, has_proposals=False
-) -> fields.ReplayShapes:
+def make_shapes(num_stacked=4, channels=1, lstm_size=3, has_proposals=False):
   return fields.ReplayShapes(
     (5, 6, channels), num_stacked, lstm_size, has_proposals
   )
@@ -68,7 +66,7 @@ def sink_of(config, shapes, write, largest_priority=None):
   )
 
 
-def make_sink(shapes=None, largest_priority=None, **settings) -> Written:
+def make_sink(shapes=None, largest_priority=None, **settings):
   config, shapes = make_config(**settings), shapes or make_shapes()
   written, priorities = [], []
 
@@ -87,13 +85,7 @@ class Episode(NamedTuple):
   final: Tuple[np.ndarray, int, float]  # observation, prev_action, prev_reward
 
 
-def make_episode(
-  rng: np.random.Generator,
-  num_steps: int,
-  shapes: fields.ReplayShapes,
-  *,
-  truncated: bool = False,
-) -> Episode:
+def make_episode(rng, num_steps, shapes, *, truncated=False):
   """Returns an episode of random values, so that mix-ups are detected."""
   num_stacked = shapes.num_stacked
   frames = rng.integers(
@@ -128,27 +120,21 @@ def make_episode(
   return Episode(steps, (final, prev_action, prev_reward))
 
 
-def play(episode: Episode, sink: sinks.SequenceSink) -> None:
+def play(episode, sink):
   """Passes an episode to a sink."""
   for step in episode.steps:
     sink.add(step)
   sink.end_episode(*episode.final)
 
 
-def starts(episode: Episode, period: int = PERIOD) -> List[int]:
+def starts(episode, period=PERIOD):
   """Returns the first steps of the expected sequences of an episode."""
   num_blocks = -(-len(episode.steps) // period)
   num_sequences = max(num_blocks - LENGTH // period, 0) + 1
   return [period * i for i in range(num_sequences)]
 
 
-def assert_is_sequence(
-  batch: types.SequenceBatch,
-  index: int,
-  episode: Episode,
-  start: int,
-  shapes: fields.ReplayShapes,
-) -> None:
+def assert_is_sequence(batch, index, episode, start, shapes):
   """Compares one column of a batch with T steps of an episode."""
   steps = episode.steps[start : start + LENGTH]
   num_steps, end = len(steps), start + len(steps)
@@ -180,7 +166,7 @@ def assert_is_sequence(
     np.testing.assert_array_equal(state[index], expected)
 
 
-def assert_is_built(episode: Episode, written: Written) -> types.SequenceBatch:
+def assert_is_built(episode, written):
   """Plays an episode and compares all of its sequences; returns them."""
   _, config, shapes, *_ = written
   written.blocks.clear()
@@ -199,7 +185,7 @@ def assert_is_built(episode: Episode, written: Written) -> types.SequenceBatch:
   return batch
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
+def wait_until(condition, timeout_s=10.0):
   deadline = time.monotonic() + timeout_s
   while not condition():
     assert time.monotonic() < deadline

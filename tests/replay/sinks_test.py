@@ -56,36 +56,27 @@ def test_a_sequence_without_trained_steps_is_omitted(
     written.blocks.clear()
 
 
-def test_a_missing_proposal_is_rejected():
-  sink, _, shapes, *_ = episodes.make_sink(
-    episodes.make_shapes(has_proposals=True)
-  )
-  step = episodes.make_episode(np.random.default_rng(0), 2, shapes).steps[0]
-  sink.add(step)
-  sink.reset()
-  with pytest.raises(ValueError, match='proposal is missing: with kickstart'):
-    sink.add(step._replace(proposal=types.NO_ACTION))
-
-
-def test_observations_that_are_not_stacks_are_rejected():
-  sink, _, shapes, *_ = episodes.make_sink()
-  rng = np.random.default_rng(0)
-  episode = episodes.make_episode(rng, P + 1, shapes)
-  unrelated = rng.integers(256, size=(5, 6, 4), dtype=np.uint8)
-  for step in episode.steps[:-1]:
-    sink.add(step)
-  with pytest.raises(ValueError, match='num_stacked=4'):
-    sink.add(episode.steps[-1]._replace(observation=unrelated))
+_UNRELATED = np.random.default_rng(1).integers(256, size=(5, 6, 4))
 
 
 @pytest.mark.parametrize(
-  'observation', (np.zeros((5, 6, 3), np.uint8), np.zeros((5, 6, 4)))
+  'change, message',
+  [
+    ({'observation': _UNRELATED.astype(np.uint8)}, 'num_stacked=4'),
+    ({'observation': np.zeros((5, 6, 3), np.uint8)}, r'uint8 \(5, 6, 4\)'),
+    ({'observation': np.zeros((5, 6, 4))}, r'uint8 \(5, 6, 4\)'),
+    ({'proposal': types.NO_ACTION}, 'proposal is missing: with kickstart'),
+  ],
 )
-def test_observation_of_another_shape_or_dtype_is_rejected(observation):
-  sink, _, shapes, *_ = episodes.make_sink()
-  step = episodes.make_episode(np.random.default_rng(0), 1, shapes).steps[0]
-  with pytest.raises(ValueError, match=r'uint8 \(5, 6, 4\)'):
-    sink.add(step._replace(observation=observation))
+def test_a_step_that_does_not_fit_is_rejected(change, message):
+  written = episodes.make_sink(episodes.make_shapes(has_proposals=True))
+  episode = episodes.make_episode(
+    np.random.default_rng(0), P + 1, written.shapes
+  )
+  for step in episode.steps[:P]:
+    written.sink.add(step)
+  with pytest.raises(ValueError, match=message):
+    written.sink.add(episode.steps[P]._replace(**change))
 
 
 def test_priorities_are_those_of_the_sequences():
