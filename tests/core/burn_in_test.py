@@ -9,13 +9,13 @@ from bt_acme.core import types
 from tests.core import toys
 
 _NUM_ACTIONS = 3
+_NETWORK = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
 
 
 def _result(batch, burn_in_length):
   """Returns ((loss, (priorities, metrics)), gradient) of a toy network."""
-  network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
-  params = toys.random_params(network.init)
-  return toys.loss_and_gradient(network, len(batch.reward), burn_in_length)(
+  params = toys.random_params(_NETWORK.init)
+  return toys.loss_and_gradient(_NETWORK, len(batch.reward), burn_in_length)(
     params, params, batch, batch.frames, jnp.ones(batch.reward.shape[1])
   )
 
@@ -40,9 +40,8 @@ def _assert_same(result, expected):
 def test_burn_in_warms_up_the_state_without_gradient_unless_it_is_known():
   batch = _batch([0, 2])
   # Each network warms up its own state; here, both are the same network.
-  network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
-  _, state = jax.jit(network.unroll)(
-    toys.random_params(network.init),
+  _, state = jax.jit(_NETWORK.unroll)(
+    toys.random_params(_NETWORK.init),
     batch.frames[:2],
     batch.prev_action[:2],
     batch.prev_reward[:2],
@@ -58,11 +57,10 @@ def test_burn_in_warms_up_the_state_without_gradient_unless_it_is_known():
 
 
 def test_each_network_burns_in_with_its_own_parameters_and_held_steps():
-  network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
   states, holds = [], []
 
   def unroll(params, observation, prev_action, prev_reward, state, hold):
-    q_values, after = network.unroll(
+    q_values, after = _NETWORK.unroll(
       params, observation, prev_action, prev_reward, state, hold
     )
     states.append((state.cell, after.cell))
@@ -70,9 +68,9 @@ def test_each_network_burns_in_with_its_own_parameters_and_held_steps():
     return q_values, after
 
   batch = toys.batch(6, 4, num_actions=_NUM_ACTIONS, num_extra=1)
-  recording = network._replace(unroll_all=toys.each(unroll))
+  recording = _NETWORK._replace(unroll_all=toys.each(unroll))
   loss_fn = toys.loss_fn(recording, 6, 2, hold_flights=True)
-  online, target = (toys.random_params(network.init, s) for s in (0, 1))
+  online, target = (toys.random_params(_NETWORK.init, s) for s in (0, 1))
   loss_fn(online, target, batch, batch.frames, jnp.ones([4]))
   flying = batch.source == types.FLIGHT
   assert 0 < np.mean(flying) < 1

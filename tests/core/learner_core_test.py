@@ -15,6 +15,7 @@ from bt_acme.core import learner_core
 from tests.core import toys
 
 _NUM_ACTIONS = 3
+_NETWORK = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
 
 
 @pytest.fixture(autouse=True)
@@ -26,10 +27,9 @@ def optax_promotes(strict_dtype_promotion):
 
 @functools.lru_cache
 def _learner(**settings):
-  network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
   fields = {'target_update_period': 3, 'learning_rate': 0.01, **settings}
   core = learner_core.make_learner_core(
-    network,
+    _NETWORK,
     config_lib.LearnerConfig(**fields),
     toys.replay_config(6),
     num_stacked=1,
@@ -64,8 +64,7 @@ def test_step_keeps_dtypes_and_is_finite():
 def test_target_network_is_copied_exactly_at_multiples_of_its_period():
   """The state can be donated, and the caller's parameters survive."""
   core, _, init = _learner()
-  network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
-  given = network.init(jax.random.PRNGKey(5))
+  given = _NETWORK.init(jax.random.PRNGKey(5))
   expected = first = jax.tree.map(np.array, given)
   state = init(jax.random.PRNGKey(0), given)
   for loaded in (state.params, state.target_params):
@@ -86,8 +85,7 @@ def test_gradient_is_clipped_before_adam():
   core, _, init = _learner(max_gradient_norm=0.01, target_update_period=1000)
   state = init(jax.random.PRNGKey(0))
   batch = _toy_batch()
-  network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
-  _, gradients = toys.loss_and_gradient(network, 6)(
+  _, gradients = toys.loss_and_gradient(_NETWORK, 6)(
     state.params, state.target_params, batch, batch.frames, jnp.ones([4])
   )
   norm = optax.tree.norm(gradients)
@@ -114,7 +112,7 @@ def test_random_numbers_depend_on_seed_and_step_number():
     return draw * params['w'], {'draw': draw}
 
   core = learner_core.make_learner_core(
-    toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1),
+    _NETWORK,
     config_lib.LearnerConfig(),
     toys.replay_config(6),
     num_stacked=1,

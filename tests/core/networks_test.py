@@ -35,22 +35,6 @@ def _count(params, module):
   )
 
 
-def _inputs(length, batch_size, num_actions=4, shape=_SHAPE):
-  rng = np.random.default_rng(0)
-  rows = (length, batch_size)
-  return (
-    rng.integers(0, 11, size=(*rows, *shape), dtype=np.uint8),
-    rng.integers(-1, num_actions, size=rows).astype(np.int32),
-    rng.normal(size=rows).astype(np.float32),
-  )
-
-
-def _zero_state(network, batch_size):
-  return jax.tree.map(
-    lambda x: jnp.zeros([batch_size, *x.shape]), network.initial_state()
-  )
-
-
 # VALID convolutions give 20x20x32, 9x9x64 and 7x7x64 features in the paper. The
 # smallest images give one pixel.
 @pytest.mark.parametrize(
@@ -79,8 +63,8 @@ def test_sizes(torso, shape, extra, weights, features):
 
 def test_values_equal_float64():
   network, params, unroll = _built(num_extra=1)
-  inputs = _inputs(6, 2)
-  actual, _ = unroll(params, *inputs, _zero_state(network, 2))
+  inputs = toys.network_inputs(6, 2, 4, _SHAPE)
+  actual, _ = unroll(params, *inputs, toys.zero_state(network, 2))
   assert actual.shape == (6, 2, 5)
   for b in range(2):
     expected = reference.q_values(
@@ -96,8 +80,8 @@ def test_values_equal_float64():
 @pytest.mark.parametrize('lstm_size', [0, 6])
 def test_steps_are_the_rows_of_an_unroll(lstm_size):
   network, params, unroll = _built(num_extra=1, lstm_size=lstm_size)
-  inputs = _inputs(5, 3)
-  unrolled, last = unroll(params, *inputs, _zero_state(network, 3))
+  inputs = toys.network_inputs(5, 3, 4, _SHAPE)
+  unrolled, last = unroll(params, *inputs, toys.zero_state(network, 3))
   assert last.hidden.shape == (3, lstm_size)
   step = jax.jit(network.step)
   for b in range(3):
@@ -127,13 +111,13 @@ def test_steps_are_the_rows_of_an_unroll(lstm_size):
 def test_previous_reward_enters_as_configured(kind, scale):
   def q_values(kind, reward):
     network, params, unroll = _built(lstm_size=0, reward_input=kind)
-    observation, prev_action, _ = _inputs(1, 1)
+    observation, prev_action, _ = toys.network_inputs(1, 1, 4, _SHAPE)
     return unroll(
       params,
       observation,
       prev_action,
       jnp.full([1, 1], reward, jnp.float32),
-      _zero_state(network, 1),
+      toys.zero_state(network, 1),
     )[0]
 
   np.testing.assert_allclose(
@@ -144,13 +128,13 @@ def test_previous_reward_enters_as_configured(kind, scale):
 def test_bfloat16_torso_computes_nearly_the_same_from_float32_parameters():
   half_network, params, _ = _built(torso_dtype='bfloat16')
   full_network, full_params, _ = _built()
-  inputs = _inputs(3, 2)
+  inputs = toys.network_inputs(3, 2, 4, _SHAPE)
   for leaf in jax.tree.leaves(params):
     assert leaf.dtype == jnp.float32
   chex.assert_trees_all_equal(params, full_params)
 
   def loss(params, network):
-    q_values, _ = network.unroll(params, *inputs, _zero_state(network, 2))
+    q_values, _ = network.unroll(params, *inputs, toys.zero_state(network, 2))
     return jnp.sum(q_values**2), q_values
 
   gradient = jax.jit(jax.grad(loss, has_aux=True), static_argnums=1)

@@ -14,8 +14,12 @@ from tests.reference import returns as reference
 _EPSILON = 1e-3
 
 
-def _column(values, dtype=np.float32):
-  return np.asarray(values, dtype)[:, None]
+def _transitions(action, probability, reward, discount, valid):
+  """Returns own choices."""
+  action = np.asarray(action, np.int32)
+  source = np.zeros_like(action, np.uint8)
+  floats = map(np.float32, (probability, reward, discount, valid))
+  return return_recursion.Transitions(action, action, source, *floats)
 
 
 def _example(length=7, batch_size=5, num_choices=4, seed=0, scale=1.0):
@@ -23,61 +27,41 @@ def _example(length=7, batch_size=5, num_choices=4, seed=0, scale=1.0):
   rng = np.random.default_rng(seed)
   steps, values = (length, batch_size), (length + 1, batch_size, num_choices)
   real = np.array([length, 1] + [*rng.integers(1, length, batch_size - 2)])
-  example = {
-    'q_online': rng.normal(size=values),
-    'q_target': 3 * rng.normal(size=values),
-    'reward': scale * rng.normal(size=steps),
-    'discount_t': 0.99 * (rng.uniform(size=steps) < 0.8),
-    'valid': np.arange(length)[:, None] < real,
-  }
-  example = {name: np.float32(x) for name, x in example.items()}
-  taken = {
-    'action': rng.integers(0, num_choices, size=steps).astype(np.int32),
-    'probability': np.float32(rng.uniform(0.02, 1, size=steps)),
-  }
-  return example, taken
+  return (
+    np.float32(rng.normal(size=values)),
+    np.float32(3 * rng.normal(size=values)),
+    _transitions(
+      action=rng.integers(0, num_choices, size=steps),
+      probability=rng.uniform(0.02, 1, size=steps),
+      reward=scale * rng.normal(size=steps),
+      discount=0.99 * (rng.uniform(size=steps) < 0.8),
+      valid=np.arange(length)[:, None] < real,
+    ),
+  )
 
 
-def _targets(
-  loss,
-  example,
-  taken,
-  *,
-  trace_decay,
-  epsilon,
-  target_policy_epsilon=0.01,
-  by='cpu',
-):
+def _targets(loss, inputs, *, by, trace_decay, epsilon):
   """Computes targets as on a `cpu` or `gpu`, on a `host`, or by `reference`."""
   settings = {'trace_decay': trace_decay}
   if loss == 'retrace':
-    settings['target_policy_epsilon'] = target_policy_epsilon
-  if by == 'reference':
-    arguments = {**example, **(taken if loss == 'retrace' else {})}
-    function = getattr(reference, f'{loss}_targets')
-    return function(**arguments, **settings, epsilon=epsilon)
-  steps = example['reward'].shape
-  action = taken.get('action', np.zeros(steps, np.int32))
-  transitions = return_recursion.Transitions(
-    choice=action,
-    action=action,
-    source=np.zeros(steps, np.uint8),
-    probability=taken.get('probability', np.ones(steps, np.float32)),
-    reward=example['reward'],
-    discount=example['discount_t'],
-    valid=example['valid'],
-  )
-  inputs = example['q_online'], example['q_target'], transitions
+    settings['target_policy_epsilon'] = 0.01
   if by in ('cpu', 'gpu'):
     return np.asarray(_on_device(loss, inputs, by, epsilon, **settings))
-
-  def compute_one(b):
-    column = jax.tree.map(lambda x: x[:, b], inputs)
-    return _compute(
-      loss, column, return_recursion.returns_on_host, epsilon, **settings
-    )
-
-  return np.stack([compute_one(b) for b in range(steps[1])], axis=1)
+  if by == 'reference':
+    q_online, q_target, x = inputs
+    taken = (x.choice, x.probability) if loss == 'retrace' else ()
+    function = getattr(reference, f'{loss}_targets')
+    given = q_online, q_target, *taken, x.reward, x.discount, x.valid
+    return function(*given, **settings, epsilon=epsilon)
+  on_host = return_recursion.returns_on_host
+  columns = [
+    jax.tree.map(lambda x, b=b: x[:, b], inputs)
+    for b in range(inputs[-1].reward.shape[1])
+  ]
+  return np.stack(
+    [_compute(loss, one, on_host, epsilon, **settings) for one in columns],
+    axis=1,
+  )
 
 
 def _compute(loss, inputs, recursion, epsilon, **settings):
@@ -113,19 +97,16 @@ def test_vectors(loss, trace_decay, last_discount, expected, by):
     [0.6, 0.3, 0.9],
     [0.5, 0.6, 0.2],
   ]
-  example = {
-    'q_online': _column(q_online),
-    'q_target': _column(q_target),
-    'reward': _column([1, 0, 5]),
-    'discount_t': _column([0.99, 0.99, last_discount]),
-    'valid': _column([1, 1, 1]),
-  }
-  taken = {
-    'action': _column([0, 1, 1], np.int32),
-    'probability': _column([0.9, 0.05, 0.6]),
-  }
+  transitions = _transitions(
+    action=[[0], [1], [1]],
+    probability=[[0.9], [0.05], [0.6]],
+    reward=[[1], [0], [5]],
+    discount=[[0.99], [0.99], [last_discount]],
+    valid=[[1], [1], [1]],
+  )
+  inputs = (*np.float32([q_online, q_target])[:, :, None], transitions)
   actual = _targets(
-    loss, example, taken, trace_decay=trace_decay, epsilon=_EPSILON, by=by
+    loss, inputs, trace_decay=trace_decay, epsilon=_EPSILON, by=by
   )
   assert actual.shape == (3, 1)
   np.testing.assert_allclose(actual[:, 0], expected, atol=1.5e-6)
@@ -141,12 +122,12 @@ def test_vectors(loss, trace_decay, last_discount, expected, by):
   ],
 )
 def test_targets_match_reference(loss, trace_decay, epsilon, scale, by):
-  example, taken = _example(scale=scale)
+  inputs = _example(scale=scale)
   settings = {'trace_decay': trace_decay, 'epsilon': epsilon}
-  actual = _targets(loss, example, taken, by=by, **settings)
-  expected = _targets(loss, example, taken, by='reference', **settings)
+  actual = _targets(loss, inputs, by=by, **settings)
+  expected = _targets(loss, inputs, by='reference', **settings)
   assert actual.shape == (7, 5)
   assert actual.dtype == (np.float64 if by == 'host' else np.float32)
-  real = example['valid'] > 0
+  real = inputs[-1].valid > 0
   assert 7 < real.sum() < 35
   np.testing.assert_allclose(actual[real], expected[real], rtol=1e-4, atol=1e-5)

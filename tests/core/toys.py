@@ -115,6 +115,24 @@ def episodes(length, *, starts=(0,), seed=0):
   return observations, rewards, is_first
 
 
+def network_inputs(length, batch_size, num_actions, shape):
+  """Returns random observations, actions and rewards of a network, [T, B]."""
+  rng = np.random.default_rng(0)
+  rows = (length, batch_size)
+  return (
+    rng.integers(0, 11, size=(*rows, *shape), dtype=np.uint8),
+    rng.integers(-1, num_actions, size=rows).astype(np.int32),
+    rng.normal(size=rows).astype(np.float32),
+  )
+
+
+def zero_state(network, batch_size):
+  """Returns the initial states of a network, [B, ...]."""
+  return jax.tree.map(
+    lambda x: jnp.zeros([batch_size, *x.shape]), network.initial_state()
+  )
+
+
 def _unchanged(inputs):
   return inputs
 

@@ -30,18 +30,9 @@ def _network(num_extra=0, seed=0, **sizes):
 
 
 def _q_values(network, params):
-  rng = np.random.default_rng(1)
-  rows = (5, 2)
-  state = jax.tree.map(
-    lambda x: jnp.zeros([2, *x.shape]), network.initial_state()
-  )
-  return jax.jit(network.unroll)(
-    params,
-    rng.integers(0, 11, size=(*rows, *_SHAPE), dtype=np.uint8),
-    rng.integers(-1, _A, size=rows).astype(np.int32),
-    rng.normal(size=rows).astype(np.float32),
-    state,
-  )[0]
+  inputs = toys.network_inputs(5, 2, _A, _SHAPE)
+  state = toys.zero_state(network, 2)
+  return jax.jit(network.unroll)(params, *inputs, state)[0]
 
 
 @pytest.mark.parametrize('num_extra', [0, 1, 3])

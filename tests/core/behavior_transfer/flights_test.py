@@ -101,23 +101,28 @@ def test_start_length_and_behavior_are_independent():
   np.testing.assert_allclose(shares, [0.25, 0.0, 0.75], atol=0.01)
 
 
-def test_half_of_the_episodes_have_a_log_uniform_epsilon():
-  keys = jax.random.split(jax.random.PRNGKey(0), _SAMPLES)
-  config = config_lib.TransferConfig(flight_epsilon=0.3)
+def _new_episodes(**settings):
+  """Returns the states at the start of many episodes."""
+  config = config_lib.TransferConfig(**settings)
   draw = jax.jit(jax.vmap(lambda key: flights.new_episode(key, config)))
-  state = draw(keys)
-  epsilon = np.asarray(state.epsilon, np.float64)
-  positive = np.sort(epsilon[epsilon > 0])
-  share = len(positive) / _SAMPLES
-  assert abs(share - 0.5) < 2 / _SAMPLES**0.5
-  shares = np.log10(positive / 0.03)
-  uniform = (np.arange(len(positive)) + 0.5) / len(positive)
+  return draw(jax.random.split(jax.random.PRNGKey(0), _SAMPLES))
+
+
+def _assert_log_uniform(values, low, high):
+  shares = np.log(np.sort(values) / low) / np.log(high / low)
+  uniform = (np.arange(len(values)) + 0.5) / len(values)
   # Kolmogorov-Smirnov: 2.2 / sqrt(n) is exceeded once in ten thousand.
-  assert np.abs(shares - uniform).max() < 2.2 / len(positive) ** 0.5
+  assert np.abs(shares - uniform).max() < 2.2 / len(values) ** 0.5
+
+
+def test_half_of_the_episodes_have_a_log_uniform_epsilon():
+  state = _new_episodes(flight_epsilon=0.3)
+  epsilon = np.asarray(state.epsilon, np.float64)
+  positive = epsilon[epsilon > 0]
+  assert abs(len(positive) / _SAMPLES - 0.5) < 2 / _SAMPLES**0.5
+  _assert_log_uniform(positive, 0.03, 0.3)
   # The other draws of an episode stay the same, and are independent.
-  without = jax.vmap(
-    lambda key: flights.new_episode(key, config_lib.TransferConfig())
-  )(keys)
+  without = _new_episodes()
   assert without.epsilon == ()
   np.testing.assert_allclose(
     state.start_probability, without.start_probability, rtol=1e-5
@@ -128,17 +133,10 @@ def test_half_of_the_episodes_have_a_log_uniform_epsilon():
 
 
 def test_start_probability_is_log_uniform():
-  keys = jax.random.split(jax.random.PRNGKey(0), _SAMPLES)
-  config = config_lib.TransferConfig(
-    min_flight_probability=1e-4, max_flight_probability=0.1
-  )
-  draw = jax.vmap(lambda key: flights.new_episode(key, config))
-  state = jax.jit(draw)(keys)
+  bounds = {'min_flight_probability': 1e-4, 'max_flight_probability': 0.1}
+  state = _new_episodes(**bounds)
   np.testing.assert_array_equal(state.steps_left, np.zeros(_SAMPLES))
   probability = np.asarray(state.start_probability)
   assert probability.dtype == np.float32
   assert 0.999e-4 < probability.min() and probability.max() < 0.1001
-  shares = (np.log(np.sort(probability)) - np.log(1e-4)) / np.log(1e3)
-  uniform = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
-  # Kolmogorov-Smirnov: 2.2 / sqrt(n) is exceeded once in ten thousand.
-  assert np.abs(shares - uniform).max() < 2.2 / _SAMPLES**0.5
+  _assert_log_uniform(probability, 1e-4, 0.1)

@@ -164,16 +164,11 @@ def test_losses_match_reference(window, lengths):
     **steps,
     **SCALE,
   )
-  np.testing.assert_allclose(
-    metrics['inverse_dynamics_loss'], cross_entropy, rtol=1e-4
-  )
-  np.testing.assert_allclose(
-    metrics['inverse_dynamics_accuracy'], accuracy, rtol=1e-6
-  )
-  np.testing.assert_allclose(metrics['rnd_loss'], error, rtol=1e-4)
-  np.testing.assert_allclose(
-    loss, cross_entropy + error + L2 * penalty, rtol=1e-4
-  )
+  names = 'inverse_dynamics_loss', 'rnd_loss', 'inverse_dynamics_accuracy'
+  actual = [loss, *(metrics[name] for name in names)]
+  total = cross_entropy + error + L2 * penalty
+  expected = [total, cross_entropy, error, accuracy]
+  np.testing.assert_allclose(actual, expected, rtol=1e-4)
 
 
 def test_a_batch_without_transitions_trains_only_the_penalty():

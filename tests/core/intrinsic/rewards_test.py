@@ -1,10 +1,15 @@
 """Tests the rewards of host and device against the papers' formulas."""
 
+import functools
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from bt_acme import config as config_lib
+from bt_acme.core.intrinsic import device_reward, features
+from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from tests.core.intrinsic import streams
 from tests.reference import intrinsic as reference
 
@@ -30,12 +35,9 @@ CONFIGS = [
 
 
 def expected_rewards(config, stream):
-  """Returns rewards, novelties, d_m^2 and alpha, [T, N] each."""
+  """Returns rewards, d_m^2 and alpha, [T, N] each."""
   columns = [
-    (
-      *reference.rewards(config, *(x[:, i] for x in stream)),
-      reference.modulators(config, stream[1][:, i]),
-    )
+    reference.rewards(config, *(x[:, i] for x in stream))
     for i in range(stream[1].shape[1])
   ]
   return [np.stack(x, axis=1) for x in zip(*columns, strict=True)]
@@ -45,7 +47,7 @@ def expected_rewards(config, stream):
 @pytest.mark.parametrize('kind', ['random', 'identical', 'far', 'revisits'])
 def test_rewards_match_reference(config, kind):
   stream = streams.make_stream(kind)
-  expected, _, scales, alpha = expected_rewards(config, stream)
+  expected, scales, alpha = expected_rewards(config, stream)
   reward = streams.of(config)
   made = streams.on_host(reward, stream)
   assert made.dtype == np.float32
@@ -60,9 +62,8 @@ def test_rewards_match_reference(config, kind):
     np.testing.assert_allclose(
       reward.statistics().distance_mean, scales[-1], rtol=1e-5
     )
-    if config.statistics_scope == 'life':
-      np.testing.assert_allclose(reward.alpha, alpha[-1], rtol=1e-4, atol=1e-5)
-      np.testing.assert_allclose(alphas[-1], alpha[-1], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(reward.alpha, alpha[-1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(alphas[-1], alpha[-1], rtol=1e-3, atol=1e-3)
   else:
     assert reward.alpha is None and alphas is None
   for field, other in zip(statistics, reward.statistics(), strict=True):
@@ -87,3 +88,28 @@ def test_vector_of_the_reference_document():
   )
   _, (made, _) = streams.on_device(config, 1)(*stream, np.zeros([5, 1], bool))
   np.testing.assert_allclose(made, expected, rtol=1e-5)
+
+
+def test_other_environments_stay_unchanged_and_memories_are_not_copied():
+  config = streams.changed(memory_capacity=1000)
+  num, rows = 64, np.array([7, 3])
+  initial = device_reward.init(
+    config, reward_lib.IntrinsicStatistics(*range(5))
+  )
+  state = jax.tree.map(lambda x: jnp.repeat(x[None], num, axis=0), initial)
+  step = jax.jit(
+    functools.partial(device_reward.step, config), donate_argnums=0
+  )
+  none = jnp.zeros(2, bool)
+  given = features.Features(jnp.ones((2, streams.D)), jnp.ones(2))
+  compiled = step.lower(state, rows, given, none, none).compile()
+  space = compiled.memory_analysis().temp_size_in_bytes
+  assert space < state.memory.embeddings.nbytes / 4
+  before = jax.tree.map(np.array, state)
+  _, after = compiled(state, rows, given, none, none)
+  for x, y in zip(*map(jax.tree.leaves, (before, after)), strict=True):
+    changed = np.any((x != y).reshape(num, -1), axis=1)
+    assert set(np.flatnonzero(changed)) <= set(rows)
+  memory, statistics = after
+  np.testing.assert_array_equal(memory.inserted[rows], 1)
+  np.testing.assert_array_equal(statistics.error_count[rows], 1)
