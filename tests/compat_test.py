@@ -97,15 +97,13 @@ import acme.agents.jax.r2d2, acme.jax.utils
   ids=['bt_acme first', 'tensorflow first', 'acme first'],
 )
 def test_importing_dm_acme_prints_nothing(program):
-  result = python.run('-c', program)
-  assert result.returncode == 0, result.stderr
+  result = python.check('-c', program)
   assert result.stdout == ''
   assert result.stderr.partition('Nothing else.')[0] == ''
 
 
 def test_failed_imports_of_dm_acme_can_be_repeated():
-  result = python.run('-c', _FAILED_IMPORTS_CAN_BE_REPEATED)
-  assert result.returncode == 0, result.stderr
+  python.check('-c', _FAILED_IMPORTS_CAN_BE_REPEATED)
 
 
 _LIBPYTHON = f'libpython3.{sys.version_info.minor}.so.1.0'

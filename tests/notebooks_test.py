@@ -33,6 +33,11 @@ def _make_notebooks():
   return module
 
 
+def _outputs(notebook):
+  code = [cell for cell in notebook.cells if cell.cell_type == 'code']
+  return [output for cell in code for output in cell.outputs]
+
+
 def _make(name):
   return _make_notebooks().make(NOTEBOOKS[name])
 
@@ -62,12 +67,7 @@ def test_outputs_depend_on_earlier_cells(tmp_path):
 @pytest.mark.parametrize('name', sorted(NOTEBOOKS))
 def test_it_has_outputs(name):
   notebook = jupytext.read(NOTEBOOKS[name].with_suffix('.ipynb'))
-  outputs = [
-    output
-    for cell in notebook.cells
-    if cell.cell_type == 'code'
-    for output in cell.outputs
-  ]
+  outputs = _outputs(notebook)
   run = 'scripts/make_notebooks.py --execute'
   assert outputs, f'Run {run} {name}.'
   assert all(output.output_type != 'error' for output in outputs)
@@ -121,12 +121,7 @@ def _execute(name, make_folder):
     resources={'metadata': {'path': str(folder)}},
   )
   client.execute(env={**os.environ, **_FAST, 'PYTHONPATH': str(ROOT)})
-  return [
-    output
-    for cell in notebook.cells
-    if cell.cell_type == 'code'
-    for output in cell.outputs
-  ]
+  return _outputs(notebook)
 
 
 def _data(outputs, kind):

@@ -22,7 +22,13 @@ def run(*arguments, **options):
   )
 
 
+def check(*arguments, **options):
+  """Runs Python like `run`; fails if it does."""
+  done = run(*arguments, **options)
+  assert done.returncode == 0, done.stdout + done.stderr
+  return done
+
+
 def run_on_four_devices(code):
   """Runs code in a process with four simulated devices."""
-  done = run('-c', code, env={**os.environ, 'XLA_FLAGS': _FOUR_DEVICES})
-  assert done.returncode == 0, done.stderr
+  check('-c', code, env={**os.environ, 'XLA_FLAGS': _FOUR_DEVICES})

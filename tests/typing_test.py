@@ -65,12 +65,11 @@ def test_a_program_that_uses_the_api(tmp_path):
   # Errors in the package itself are hidden, as for an installed package.
   options = ('--strict', '--config-file=', '--follow-imports=silent')
   cache = _ROOT / '.pytest_cache' / 'mypy'
-  done = python.run(
+  python.check(
     *('-m', 'mypy', *options, f'--cache-dir={cache}', '.'),
     cwd=tmp_path,
     env={**os.environ, 'MYPYPATH': str(_ROOT)},
   )
-  assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_stub_has_all_public_names():

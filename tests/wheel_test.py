@@ -37,11 +37,10 @@ def build(tmp_path_factory):
   for name in _BUILD:  # A copy, because a build writes next to its source.
     copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
     copy(ROOT / name, source / name)
-  done = python.run(
+  python.check(
     *('-m', 'pip', 'wheel', '--quiet', '--no-deps', '--no-build-isolation'),
     *('--wheel-dir', folder, source),
   )
-  assert done.returncode == 0, done.stderr
   (wheel,) = folder.glob('*.whl')
   return wheel
 
@@ -73,13 +72,11 @@ def test_wheel_has_metadata_and_every_module_and_data_file(wheel):
 def test_wheel_works_in_an_empty_directory(wheel, tmp_path):
   site = tmp_path / 'site'
   install = ('-m', 'pip', 'install', '--quiet', '--no-deps')
-  done = python.run(*install, '--target', site, wheel)
-  assert done.returncode == 0, done.stderr
+  python.check(*install, '--target', site, wheel)
   folder = tmp_path / 'empty'
   folder.mkdir()
   environment = {**os.environ, 'PYTHONPATH': str(site)}
-  done = python.run('-c', _PROGRAM, cwd=folder, env=environment)
-  assert done.returncode == 0, done.stderr
+  done = python.check('-c', _PROGRAM, cwd=folder, env=environment)
   assert done.stdout.startswith(str(site))
   for name in ('visits.png', 'curves.png', 'episode.webm', 'run/config.json'):
     assert (folder / name).is_file()

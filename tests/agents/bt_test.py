@@ -4,12 +4,14 @@ import pytest
 
 from bt_acme import agents, behaviors
 from bt_acme import config as config_lib
+from tests.agents import fakes
 from tests.agents.external import peers, scripted
 
 _CONTINUOUS = {
   'base': lambda spec: peers.td3_builder(),
   'spec': scripted.vector_spec(),
 }
+_VECTORS = [behaviors.FromCallable(scripted.Recorder([[0, 0]]))]
 
 
 def test_external_agents_are_found_under_their_old_name():
@@ -36,12 +38,21 @@ def test_external_agents_are_found_under_their_old_name():
     ({'flight_recurrent_state': 'hold'}, "flight_recurrent_state='hold' needs"),
     ({'flight_probability': 'epsilon'}, "flight_probability='epsilon' needs"),
     ({'base': peers.dqn_builder(None)}, 'DQNBuilder already exists.*lambda'),
-    (_CONTINUOUS, 'extra_action=False'),
+    ({'base': 7}, 'base_builder=7 is neither a builder of dm-acme'),
+    ({'base': lambda spec: None}, 'nor a function that returns such a'),
+    ({'base': agents.BTBuilder}, 'BTBuilder'),
+    ({'given': [fakes.Proposing(2.7)]}, "behavior 'mine' returns float32"),
+    (_CONTINUOUS, 'extra_action=True needs discrete.*extra_action=False'),
     ({**_CONTINUOUS, 'extra_action': False}, "'uniform'.*FromCallable"),
+    (
+      {**_CONTINUOUS, 'extra_action': False, 'flight_epsilon': 0.3}
+      | {'given': _VECTORS},
+      r'flight_epsilon=0\.3 needs discrete actions.* Set flight_epsilon=0',
+    ),
   ],
 )
 def test_arguments_that_do_not_fit_are_rejected(arguments, message):
-  with pytest.raises(ValueError, match=message):
+  with pytest.raises((TypeError, ValueError), match=message):
     peers.build(**arguments)
 
 

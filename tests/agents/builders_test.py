@@ -146,10 +146,9 @@ if __name__ == '__main__':
 def test_the_distributed_layout_of_acme_accepts_the_builder(tmp_path):
   script = tmp_path / 'layout.py'
   script.write_text(_LAYOUT)
-  done = python.run(
+  done = python.check(
     *(script, tmp_path),
     env={**scripts.ENVIRONMENT, 'HOME': str(tmp_path)},
   )
-  assert done.returncode == 0, done.stderr
   for count in ('actor_steps', 'evaluator_steps', 'learner_learner_steps'):
     assert count in done.stdout

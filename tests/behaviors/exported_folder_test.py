@@ -56,30 +56,24 @@ def test_export_deletes_nothing_else(folder, tmp_path, other):
     assert path.exists()
 
 
-def edit(folder, change):
-  """Applies a change to `behavior.json`."""
+def edit(folder, *keys, **changes):
+  """Changes values of `behavior.json` below these keys; `...` removes one."""
   path = folder / 'behavior.json'
   values = json.loads(path.read_text())
-  change(values)
+  part = functools.reduce(dict.__getitem__, keys, values)
+  part.update(changes)
+  for name in [name for name, value in changes.items() if value is ...]:
+    del part[name]
   path.write_text(json.dumps(values))
 
 
-def edit_values(folder, *keys, **changes):
-  """Changes `behavior.json`, or the nested part with these keys."""
-
-  def change(values):
-    functools.reduce(dict.__getitem__, keys, values).update(changes)
-
-  edit(folder, change)
-
-
 def become_r2d2(folder):
-  edit(folder, lambda values: values['config'].pop('intrinsic'))
-  edit_values(folder, agent='R2D2Config')
+  edit(folder, 'config', intrinsic=...)
+  edit(folder, agent='R2D2Config')
 
 
 def drop_checksum(folder):
-  edit(folder, lambda values: values.pop('params_sha256'))
+  edit(folder, params_sha256=...)
 
 
 def damage_json(folder):
@@ -104,7 +98,7 @@ def signed(edit_file):
   def change(folder):
     edit_file(folder)
     data = (folder / 'params.npz').read_bytes()
-    edit_values(folder, params_sha256=hashlib.sha256(data).hexdigest())
+    edit(folder, params_sha256=hashlib.sha256(data).hexdigest())
 
   return change
 
@@ -146,19 +140,19 @@ _DAMAGED = 'behavior.json is missing or damaged .*. Export the behavior again'
     (lambda f: (f / 'behavior.json').write_text('[' * 100_000), _DAMAGED),
     (lambda f: (f / 'behavior.json').write_text(' ' * 2 * _MB), _DAMAGED),
     (damage_params, 'params.npz is damaged .its checksum differs'),
-    (lambda f: edit_values(f, format=2), 'format=2 cannot be read'),
-    (lambda f: edit_values(f, agent='DQN'), _DAMAGED),
-    (lambda f: edit_values(f, config={'x': 1}), 'no setting named'),
-    (lambda f: edit_values(f, environment={}), _DAMAGED),
-    (lambda f: edit_values(f, statistics={}), _DAMAGED),
+    (lambda f: edit(f, format=2), 'format=2 cannot be read'),
+    (lambda f: edit(f, agent='DQN'), _DAMAGED),
+    (lambda f: edit(f, config={'x': 1}), 'no setting named'),
+    (lambda f: edit(f, environment={}), _DAMAGED),
+    (lambda f: edit(f, statistics={}), _DAMAGED),
     (
-      lambda f: edit_values(f, 'statistics', error_mean=[1, 2]),
+      lambda f: edit(f, 'statistics', error_mean=[1, 2]),
       r'error_mean=\[1. 2.\] must be a number',
     ),
     (drop_checksum, "missing or damaged .*'params_sha256'"),
     (become_r2d2, 'statistics must be null without an intrinsic reward'),
     (
-      lambda f: edit_values(f, 'config', 'network', lstm_size=8),
+      lambda f: edit(f, 'config', 'network', lstm_size=8),
       r'params.npz does not fit behavior.json: .*lstm/linear/w is \(36, 64\)'
       r', expected \(28, 32\).*. Export the behavior again',
     ),
@@ -203,7 +197,7 @@ def test_a_damaged_directory_is_one_clear_error(folder, damage, message):
 )
 def test_absurd_values(folder, keys, name, values):
   for value in values:
-    edit_values(folder, *keys, **{name: value})
+    edit(folder, *keys, **{name: value})
     refused(folder, f'{name}=' if keys == ('statistics',) else 'behavior.json')
 
 

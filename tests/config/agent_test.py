@@ -1,4 +1,4 @@
-"""Tests that invalid settings of agents are rejected."""
+"""Tests that invalid settings of agents and runs are rejected."""
 
 import dataclasses
 import re
@@ -61,67 +61,94 @@ def test_help_is_complete_and_names_every_choice(group, field):
     assert shown in text
 
 
-@pytest.mark.parametrize(
-  'group, values, message',
-  [
-    (config.NetworkConfig, {'lstm_size': -1}, 'negative. 0 removes the LSTM'),
-    (config.ReplayConfig, {'sequence_period': 3}, '=3 does not divide the len'),
+_INVALID = {
+  config.NetworkConfig: [
+    ({'lstm_size': -1}, 'negative. 0 removes the LSTM'),
+  ],
+  config.ReplayConfig: [
+    ({'sequence_period': 3}, '=3 does not divide the len'),
+    ({'min_replay_size': 10**9}, 'exceeds max_replay_size'),
+  ],
+  config.LearnerConfig: [
     (
-      config.ReplayConfig,
-      {'min_replay_size': 10**9},
-      'exceeds max_replay_size',
-    ),
-    (
-      config.LearnerConfig,
       {'batch_size': 6, 'num_devices': 4},
       'batch_size=6 cannot be split evenly over num_devices=4',
     ),
-    (config.IntrinsicConfig, {'min_neighbors': 11}, 'exceeds num_neighbors=10'),
+  ],
+  config.IntrinsicConfig: [
+    ({'min_neighbors': 11}, 'exceeds num_neighbors=10'),
+  ],
+  config.TransferConfig: [
+    (
+      {'min_flight_probability': 0.0},
+      r'must lie in \(0, 1\]. Use flights=False to disable flights',
+    ),
+    (
+      {'min_flight_probability': 0.2},
+      'min_flight_probability=0.2 exceeds max_flight_probability=0.1',
+    ),
+    (
+      {'kickstarting': 0.5, 'behavior_draws': 'flight'},
+      'kickstarting=0.5 needs one behavior for each episode. Set behavior_',
+    ),
+    ({'behavior_roles': 'fly,x'}, "role 'x' is unknown"),
+    ({'flights': False, 'extra_action': False}, 'extra_action=False leave'),
+    (
+      {'flight_law': 'jump_start', 'flight_probability': 'epsilon'},
+      'no effect',
+    ),
     *(
-      (config.TransferConfig, *row)
-      for row in (
-        (
-          {'min_flight_probability': 0.0},
-          r'must lie in \(0, 1\]. Use flights=False to disable flights',
-        ),
-        (
-          {'min_flight_probability': 0.2},
-          'min_flight_probability=0.2 exceeds max_flight_probability=0.1',
-        ),
-        (
-          {'kickstarting': 0.5, 'behavior_draws': 'flight'},
-          'kickstarting=0.5 needs one behavior for each episode. Set behavior_',
-        ),
-        ({'behavior_roles': 'fly,x'}, "role 'x' is unknown"),
-        ({'flights': False, 'extra_action': False}, 'extra_action=False leave'),
-        (
-          {'flight_law': 'jump_start', 'flight_probability': 'epsilon'},
-          'no effect',
-        ),
-        *(
-          ({needed: False, name: value}, f'no effect with {needed}=False')
-          for needed, name, value in (
-            ('flights', 'flight_priorities', 'learned'),
-            ('flights', 'flight_law', 'triggered'),
-            ('flights', 'flight_epsilon', 0.3),
-            ('extra_action', 'extra_action_margin', 0.1),
-            ('extra_action', 'choice_rule', 'boltzmann'),
-          )
-        ),
-        *(
-          ({name: value}, f'{name}={value!r} has no effect with {without}')
-          for name, value, without in (
-            ('choice_temperature', 0.2, "choice_rule='greedy'"),
-            ('jump_start_window', 6, "flight_law='zeta'"),
-            ('until_agent_margin', 0.1, "flight_law='zeta'"),
-            ('promise_steps', 6, "flight_law='zeta'"),
-            ('priority_signal', 'return', "flight_priorities='fixed'"),
-            ('kickstarting_steps', 6, 'kickstarting=0'),
-          )
-        ),
+      ({needed: False, name: value}, f'no effect with {needed}=False')
+      for needed, name, value in (
+        ('flights', 'flight_priorities', 'learned'),
+        ('flights', 'flight_law', 'triggered'),
+        ('flights', 'flight_epsilon', 0.3),
+        ('extra_action', 'extra_action_margin', 0.1),
+        ('extra_action', 'choice_rule', 'boltzmann'),
+      )
+    ),
+    *(
+      ({name: value}, f'{name}={value!r} has no effect with {without}')
+      for name, value, without in (
+        ('choice_temperature', 0.2, "choice_rule='greedy'"),
+        ('jump_start_window', 6, "flight_law='zeta'"),
+        ('until_agent_margin', 0.1, "flight_law='zeta'"),
+        ('promise_steps', 6, "flight_law='zeta'"),
+        ('priority_signal', 'return', "flight_priorities='fixed'"),
+        ('kickstarting_steps', 6, 'kickstarting=0'),
       )
     ),
   ],
+  run_config.RunConfig: [
+    ({'seed': 2**32}, 'seed=4294967296 must lie in'),
+    ({'snapshot_steps': '10,x'}, 'must be integers separated by'),
+    *(
+      ({'snapshot_steps': steps}, f"='{steps}' must be positive and strictly i")
+      for steps in ('10,10', '0,10')
+    ),
+    (
+      {'snapshot_steps': '10,21', 'max_actor_steps': 20},
+      "snapshot_steps='10,21' exceeds max_actor_steps=20, the end of the run",
+    ),
+    (
+      {'lp_launch_type': 'in_process', 'inference': 'server'},
+      "inference='server' has no effect with lp_launch_type='in_process'",
+    ),
+    ({'replay_port': 7000}, 'Add --open_ports, or remove replay_port'),
+    ({'lp_launch_type': 'ray'}, "ray_address='' must be HOST:PORT"),
+    ({'ray_address': 'auto'}, 'no effect with lp_launch_type='),
+    (
+      {'lp_launch_type': 'ray', 'ray_address': 'auto', 'placement': 'lerner:'},
+      "did you mean 'learner'",
+    ),
+    ({'inference': 'server', 'envs_per_actor': 3}, 'envs_per_actor=3 must be'),
+  ],
+}
+
+
+@pytest.mark.parametrize(
+  'group, values, message',
+  [(group, *row) for group, rows in _INVALID.items() for row in rows],
 )
 def test_invalid_settings(group, values, message):
   with pytest.raises(ValueError, match=message):

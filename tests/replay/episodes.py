@@ -1,7 +1,7 @@
 """Random episodes and slow reference checks of their sequences."""
 
 import time
-from typing import List, NamedTuple, Tuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -45,8 +45,8 @@ class Written(NamedTuple):
   sink: sinks.SequenceSink
   config: config_lib.ReplayConfig
   shapes: fields.ReplayShapes
-  blocks: List[blocks.FinishedBlock]
-  priorities: List[float]
+  blocks: list[blocks.FinishedBlock]
+  priorities: list[float]
 
   def sequences(self):
     """Returns the blocks of each written sequence."""
@@ -81,8 +81,8 @@ def make_sink(shapes=None, largest_priority=None, **settings):
 class Episode(NamedTuple):
   """The transitions of an episode and the outcome of the last one."""
 
-  steps: List[transition.Transition]
-  final: Tuple[np.ndarray, int, float]  # observation, prev_action, prev_reward
+  steps: list[transition.Transition]
+  final: tuple[np.ndarray, int, float]  # observation, prev_action, prev_reward
 
 
 def make_episode(rng, num_steps, shapes, *, truncated=False):

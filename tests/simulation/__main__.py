@@ -16,7 +16,6 @@ import random
 import sys
 import tempfile
 import time
-from typing import List, NamedTuple, Optional
 
 from tests.simulation import session
 
@@ -25,47 +24,27 @@ _SEEDS = 1 << 31
 _MEMORY = pathlib.Path('/dev/shm')
 
 
-class Played(NamedTuple):
-  """The outcome of a history.
-
-  Attributes:
-    error: the violation or error that ended the history; None if it succeeded.
-    events: human-readable events.
-    num_faults: the number of faults that happened.
-    recoveries: the recovery time after each fault, in seconds.
-  """
-
-  error: Optional[BaseException]
-  events: List[str]
-  num_faults: int
-  recoveries: List[float]
-
-
 def play(history):
-  """Plays a history."""
+  """Plays a history; returns its session, with the error that ended it."""
   parent = _MEMORY if _MEMORY.is_dir() else None
   with tempfile.TemporaryDirectory(dir=parent, prefix='simulation-') as folder:
     played = session.Session(history, pathlib.Path(folder) / 'disk')
-    error = None
     try:
       played.play()
     except KeyboardInterrupt:
       raise
-    except BaseException as caught:
-      error = caught
-    return Played(error, played.events, played.num_faults, played.recoveries)
-
-
-def kind_of(error):
-  """Returns the kind of a failure: its message without numbers, shortened."""
-  words = f'{type(error).__name__} {error}'.split()
-  return ' '.join(w for w in words if not any(c.isdigit() for c in w))[:60]
+    except BaseException as error:
+      played.error = error
+    return played
 
 
 def fails(history):
-  """Plays a history; returns the kind of its failure, if any."""
+  """Plays a history; returns its error without numbers, shortened, if any."""
   error = play(history).error
-  return None if error is None else kind_of(error)
+  if error is None:
+    return None
+  words = f'{type(error).__name__} {error}'.split()
+  return ' '.join(w for w in words if not any(c.isdigit() for c in w))[:60]
 
 
 def shrink(history):

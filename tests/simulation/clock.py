@@ -30,14 +30,10 @@ class Clock:
     """Returns virtual seconds since 1970, like `time.time`."""
     return _EPOCH + self.now
 
-  def at(self, when, callback):
-    """Schedules a call; simultaneous calls run in the order of scheduling."""
-    event = (max(when, self.now), next(self._numbers), callback)
-    heapq.heappush(self._heap, event)
-
   def after(self, seconds, callback):
-    """Schedules a call after this many seconds."""
-    self.at(self.now + seconds, callback)
+    """Schedules a call; simultaneous calls run in the order of scheduling."""
+    when = self.now + max(seconds, 0.0)
+    heapq.heappush(self._heap, (when, next(self._numbers), callback))
 
   def step(self, deadline=float('inf')):
     """Processes the next event, if it is not later than the deadline.

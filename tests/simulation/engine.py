@@ -31,15 +31,11 @@ _LOST = -int(signal.SIGKILL)
 
 
 class Blocked(BaseException):
-  """A call or wait that is blocked.
+  """A call or wait that never ends."""
 
-  Attributes:
-    is_forever: whether it is blocked forever.
-  """
 
-  def __init__(self, *, is_forever):
-    super().__init__()
-    self.is_forever = is_forever
+class NotYet(Blocked):
+  """A call or wait that has to be repeated."""
 
 
 class Queue:
@@ -135,65 +131,30 @@ class Task:
       self.run()
 
 
-class Machines:
-  """The machines and their processes, which may outlive programs.
-
-  Attributes:
-    clock: virtual time.
-    disk: the disk that all machines share.
-    random: the generator of random choices.
-    number: the number of machines; the launcher is on the first.
-    off: the indices of machines that are switched off or cut off.
-    processes: all processes that have not ended.
-    launcher: the launcher's process; dead before the first launch.
-    observer: an `invariants.Ledger`, which is told what processes do.
-    dilation: the factor by which all iterations take longer.
-  """
-
-  def __init__(self, clock, disk, generator, number):
-    self.clock = clock
-    self.disk = disk
-    self.random = generator
-    self.number = number
-    self.off = set()
-    self.processes = []
-    self.launcher = disk_lib.Process('launcher')
-    self.launcher.is_dead = True
-    self.engine = None
-    self.observer = None
-    self.dilation = 1.0
-
-  def kill_all(self):
-    """Ends every process of every machine."""
-    for process in self.processes:
-      process.die()
-    self.processes.clear()
-
-
 class Simulated(base.Engine):
   """Runs the nodes of one program."""
 
-  def __init__(self, queue, machines):
+  def __init__(self, queue, session):
     super().__init__(queue)
-    self._machines = machines
-    self._clock = machines.clock
-    self._random = machines.random
+    self._session = session
+    self._clock = session.clock
+    self._random = session.random
     self._hosts = {}
     self._processes = {}
     self._is_closed = False
-    machines.engine = self
+    session.engine = self
 
   def place(self, title, num_ports):
     self._check_launcher()
     here = title.partition('/')[0] in ('coordinator', 'learner', 'replay')
-    others = range(1, self._machines.number)
+    others = range(1, self._session.num_machines)
     # The first machine and one of the others always remain.
-    free = [i for i in others if i not in self._machines.off]
+    free = [i for i in others if i not in self._session.off]
     if here or not free:
       free = [0]
     number = self._random.choice(free)
     self._hosts[title] = number
-    host = f'host{number}' if self._machines.number > 1 else ''
+    host = f'host{number}' if self._session.num_machines > 1 else ''
     self._queue.put(
       events.NodeScheduled(title, [f'host{number}:1'] * num_ports, host)
     )
@@ -206,12 +167,12 @@ class Simulated(base.Engine):
     attempt = int(environment[heartbeats.ATTEMPT_VARIABLE])
     process = Process(title, attempt, self._hosts[title])
     self._processes[title] = process
-    self._machines.observer.started(process)
-    if process.machine in self._machines.off:
+    self._session.ledger.started(process)
+    if process.machine in self._session.off:
       process.die()
       self.report_exit(process, _LOST, lost=True)
       return f'process {process.name}'
-    self._machines.processes.append(process)
+    self._session.processes.append(process)
     boot = self._random.uniform(*BOOT_SECONDS)
     self._run_later(boot, process, lambda: self._boot(process, executable))
     return f'process {process.name}'
@@ -249,7 +210,7 @@ class Simulated(base.Engine):
 
   def exit(self, process, code, **report):
     """Ends a process, and posts its exit later; see `report_exit`."""
-    if process.is_dead and process not in self._machines.processes:
+    if process.is_dead and process not in self._session.processes:
       return
     self._end(process)
     self.report_exit(process, code, **report)
@@ -259,11 +220,11 @@ class Simulated(base.Engine):
 
     def post():
       # The engine of a killed launcher does not see any more exits.
-      is_mine = self._machines.engine is self and not self._is_closed
+      is_mine = self._session.engine is self and not self._is_closed
       if is_mine and self._processes.get(process.title) is process:
         if lost:
           self._hosts.pop(process.title, None)
-        self._machines.observer.exited(process, code, lost)
+        self._session.ledger.exited(process, code, lost)
         self._queue.put(
           events.NodeExited(process.title, code, reason, lost=lost)
         )
@@ -273,8 +234,8 @@ class Simulated(base.Engine):
 
   def lose_machine(self, machine, *, is_cut_off, seconds):
     """Switches off or cuts off a machine for some seconds."""
-    self._machines.off.add(machine)
-    lost = [p for p in self._machines.processes if p.machine == machine]
+    self._session.off.add(machine)
+    lost = [p for p in self._session.processes if p.machine == machine]
     for process in lost:
       if is_cut_off:
         process.is_cut_off = True
@@ -285,7 +246,7 @@ class Simulated(base.Engine):
       self.report_exit(process, _LOST, reason=why, lost=True, after=after)
 
     def come_back():
-      self._machines.off.discard(machine)
+      self._session.off.discard(machine)
       for process in lost:  # Processes that were cut off end now.
         self._end(process)
 
@@ -306,13 +267,13 @@ class Simulated(base.Engine):
       self._wake_up(process, 0.0)
 
   def _check_launcher(self):
-    if self._machines.launcher.is_dead:
+    if self._session.launcher.is_dead:
       raise disk_lib.Crash('launcher')
 
   def _end(self, process):
     process.die()
-    if process in self._machines.processes:
-      self._machines.processes.remove(process)
+    if process in self._session.processes:
+      self._session.processes.remove(process)
 
   def _run_later(self, seconds, process, work):
     """Does work of a process after some seconds, unless it is dead by then."""
@@ -334,21 +295,17 @@ class Simulated(base.Engine):
 
   def _start_node(self, process):
     """Starts a node; retries while a node that it calls is not ready."""
-    is_ready = all(map(self._is_serving, process.servers))
     try:
-      if is_ready:  # Otherwise its first call waits for an answer.
-        process.is_serving = True
-        process.node.start()
-    except Blocked as blocked:
-      if blocked.is_forever:
-        raise
-      is_ready = False
-    if is_ready:
-      process.has_started = True
-      self._wake_up(process, 0.0)
-    else:
+      if not all(map(self._is_serving, process.servers)):
+        raise NotYet  # Its first call waits for an answer.
+      process.is_serving = True
+      process.node.start()
+    except NotYet:
       retry = functools.partial(self._start_node, process)
       self._run_later(_RETRY_SECONDS, process, retry)
+      return
+    process.has_started = True
+    self._wake_up(process, 0.0)
 
   def _is_serving(self, title):
     process = self._processes.get(title)
@@ -375,9 +332,7 @@ class Simulated(base.Engine):
         return
       try:
         pause = process.node.iterate()
-      except Blocked as blocked:
-        if blocked.is_forever:
-          raise
+      except NotYet:
         self._wake_up(process, _RETRY_SECONDS)
         return
       if process.node.is_warm:
@@ -387,7 +342,7 @@ class Simulated(base.Engine):
         self.exit(process, 0)
         return
       least = ITERATION_SECONDS.get(process.label, _OTHER_ITERATION_SECONDS)
-      seconds = max(pause, least) * self._machines.dilation
+      seconds = max(pause, least) * self._session.dilation
       wait = max(0.0, process.waits_until - self._clock.now)
       self._wake_up(process, wait + seconds * self._random.uniform(0.8, 1.2))
 
@@ -395,11 +350,8 @@ class Simulated(base.Engine):
     try:
       process.node.stop()
       process.node.close()
-    except Blocked as blocked:
-      if blocked.is_forever:
-        process.is_frozen = True
-      else:
-        self._wake_up(process, _RETRY_SECONDS)
+    except NotYet:
+      self._wake_up(process, _RETRY_SECONDS)
       return
     self.exit(process, 0)
 
@@ -407,12 +359,12 @@ class Simulated(base.Engine):
   def _running(self, process):
     """Runs the code of a process, and handles its crashes and failures."""
     try:
-      with self._machines.disk.used_by(process):
+      with self._session.disk.used_by(process):
         yield
     except disk_lib.Crash:
-      if self._machines.launcher.is_dead:
+      if self._session.launcher.is_dead:
         raise
-      if process in self._machines.processes:
+      if process in self._session.processes:
         self.exit(process, _LOST)
     except Blocked:
       process.is_frozen = True  # It waits forever.
@@ -424,9 +376,9 @@ class Simulated(base.Engine):
   def _fail(self, process, error):
     """Ends a process whose node has raised an error."""
     with contextlib.suppress(disk_lib.Crash, Blocked, Exception):
-      with self._machines.disk.used_by(process):
+      with self._session.disk.used_by(process):
         process.node.close()
-    if self._machines.launcher.is_dead:
+    if self._session.launcher.is_dead:
       raise disk_lib.Crash('launcher')
     text = f'{type(error).__name__}: {error}\n'
     self._output(process, 'stderr', text.encode())
@@ -458,7 +410,8 @@ class Simulated(base.Engine):
 
     Raises:
       ConnectionError: if the request or the answer is lost.
-      Blocked: if there is no answer, or not yet.
+      Blocked: if there is no answer.
+      NotYet: if there may be an answer later.
     """
     try:
       caller.operate()
@@ -467,19 +420,19 @@ class Simulated(base.Engine):
       raise
     if caller.is_cut_off:
       self._deliver_late(caller, title, method, arguments, named)
-      raise Blocked(is_forever=True)
+      raise Blocked
     lost, caller.lost_call = caller.lost_call, ''
     if lost == 'request':
       raise ConnectionError('the request was lost')
     server = self._processes.get(title)
     if server is None or server.is_dead or server.is_cut_off:
-      raise Blocked(is_forever=True)
+      raise Blocked
     if server.is_frozen:
       if server.thaws == float('inf'):
-        raise Blocked(is_forever=True)
+        raise Blocked
       caller.waits_until = server.thaws
     if not server.is_serving:
-      raise Blocked(is_forever=False)
+      raise NotYet
     result = self._execute(caller, server, method, arguments, named)
     caller.operate()
     if lost:
@@ -489,14 +442,14 @@ class Simulated(base.Engine):
   def _execute(self, caller, server, method, arguments, named):
     """Executes a call in the server's process."""
     try:
-      with self._machines.disk.used_by(server):
+      with self._session.disk.used_by(server):
         result = getattr(server.node, method)(*arguments, **named)
     except disk_lib.Crash:
-      if self._machines.launcher.is_dead:
+      if self._session.launcher.is_dead:
         raise
       self.exit(server, _LOST)
-      raise Blocked(is_forever=True) from None
-    self._machines.observer.called(caller, server, method, arguments, result)
+      raise Blocked from None
+    self._session.ledger.called(caller, server, method, arguments, result)
     return result
 
   def _deliver_late(self, caller, title, method, arguments, named):

@@ -14,16 +14,6 @@ from bt_acme.runtime import checkpoints, workdir
 from tests.simulation import nodes
 
 
-class Violation(AssertionError):
-  """Error: an invariant does not hold."""
-
-
-def require(condition, what):
-  """Raises Violation if a condition does not hold."""
-  if not condition:
-    raise Violation(what)
-
-
 class Ledger:
   """Record of a session, with the invariants that follow from it."""
 
@@ -71,10 +61,10 @@ class Ledger:
     """Records the start of a process."""
     twins = [
       other.name
-      for other in self._session.machines.processes
+      for other in self._session.processes
       if other.title == process.title and not other.is_cut_off
     ]
-    require(not twins, f'{process.name} starts while {twins} run')
+    assert not twins, f'{process.name} starts while {twins} run'
     self._session.note(f'{process.name} starts')
     self._awaited.discard(process.title)
     if process.label == 'learner':
@@ -127,9 +117,8 @@ class Ledger:
       return
     counted = server.node.get_counts().get('actor_steps', 0)
     if self._expected is not None:
-      require(
-        counted == self._expected,
-        f'{counted} actor steps are counted instead of {self._expected}',
+      assert counted == self._expected, (
+        f'{counted} actor steps are counted instead of {self._expected}'
       )
 
   # Checks.
@@ -152,27 +141,27 @@ class Ledger:
     with self._session.disk.used_by(None):
       is_completed = workdir.is_completed(self._session.run)
     if code == 0:
-      require(is_completed, 'exit code 0 without the whole budget')
+      assert is_completed, 'exit code 0 without the whole budget'
       self._check_completed()
     elif code == 130:
-      require(self._session.is_interrupted, 'exit code 130 without Ctrl-C')
+      assert self._session.is_interrupted, 'exit code 130 without Ctrl-C'
       self._check_nothing_lost()
     elif code == 1:
       self._check_excuse()
     else:
-      require(code == 'killed', f'exit code {code}')
+      assert code == 'killed', f'exit code {code}'
     if code != 'killed' and not self._session.was_full:
       path = self._workdir / 'run.lock'
-      require(not path.exists(), 'the lock of the workdir is left')
+      assert not path.exists(), 'the lock of the workdir is left'
 
   def check_left_behind(self):
     """Checks that the launcher has left no process behind."""
     left = [
       process.name
-      for process in self._session.machines.processes
+      for process in self._session.processes
       if not process.is_cut_off
     ]
-    require(not left, f'{left} keep running after the launcher has ended')
+    assert not left, f'{left} keep running after the launcher has ended'
 
   def _check_excuse(self):
     """Checks that the failure of the run is justified."""
@@ -187,27 +176,25 @@ class Ledger:
       or self._excuses
       or self._session.was_full
     )
-    require(
-      bool(is_excused), f'exit code 1 after {dict(self._starts)} restarts'
-    )
+    assert is_excused, f'exit code 1 after {dict(self._starts)} restarts'
 
   def _check_logs(self):
     run = self._session.run
     for label, key in (('actor', 'episode'), ('learner', 'learner_steps')):
       rows = read_rows(self._workdir, label)
       values = [row[key] for row in rows]
-      require(
-        len(set(values)) == len(values), f'a row of the {label} is duplicated'
+      assert len(set(values)) == len(values), (
+        f'a row of the {label} is duplicated'
       )
       for name in ('actor_steps', 'seconds', 'session'):
         _check_rises(rows, name, label)
       if label == 'learner':
         _check_rises(rows, key, label)
       elif label == 'actor' and run.max_episode_rows < 1000:
-        require(len(rows) <= 4 * run.max_episode_rows, 'too many rows')
+        assert len(rows) <= 4 * run.max_episode_rows, 'too many rows'
     rows = read_rows(self._workdir, 'evaluator')
     seen = [(row['evaluation_point'], row['episode']) for row in rows]
-    require(len(set(seen)) == len(seen), 'an evaluation is logged twice')
+    assert len(set(seen)) == len(seen), 'an evaluation is logged twice'
     for name in ('seconds', 'session'):
       _check_rises(rows, name, 'evaluator')
 
@@ -221,27 +208,24 @@ class Ledger:
     }
     # A power failure can restore recently removed files.
     newest = max(map(_number, paths), default=0)
-    require(
-      len(replays) <= 2 or newest <= self._unpruned,
-      f'{len(replays)} replays are on the disk',
+    assert len(replays) <= 2 or newest <= self._unpruned, (
+      f'{len(replays)} replays are on the disk'
     )
     for path in paths:
       arrays, values = _read(path)
       counts = values['counts']
       steps = int(arrays['steps'][0])
-      require(
-        steps == counts['learner_steps'],
-        f'{path.name} counts {counts["learner_steps"]} of {steps} steps',
+      assert steps == counts['learner_steps'], (
+        f'{path.name} counts {counts["learner_steps"]} of {steps} steps'
       )
     if not paths:
-      require(self._saved[0] == 0, 'the checkpoints are gone')
+      assert self._saved[0] == 0, 'the checkpoints are gone'
       return
     self._check_rows_of(values)
     self._check_scores_of(values)
     newest = (_number(paths[-1]), counts.get('actor_steps', 0), steps)
-    require(
-      newest >= self._saved,
-      f'the newest checkpoint is {newest} after {self._saved}',
+    assert newest >= self._saved, (
+      f'the newest checkpoint is {newest} after {self._saved}'
     )
     self._saved = newest
     for path in folder.glob('evaluation-*'):
@@ -255,22 +239,20 @@ class Ledger:
       if self._session.is_full or self._session.was_full:
         continue  # Rows may be buffered.
       rows = read_rows(self._workdir, label)
-      require(
-        len(rows) >= number,
-        f'the log of the {label} has {len(rows)} of {number} rows',
+      assert len(rows) >= number, (
+        f'the log of the {label} has {len(rows)} of {number} rows'
       )
       if number:
         last = rows[number - 1]
-        require(
-          all(last.get(k, 0) <= v for k, v in counts.items()),
-          f'the log of the {label} is ahead of the checkpoint',
+        assert all(last.get(k, 0) <= v for k, v in counts.items()), (
+          f'the log of the {label} is ahead of the checkpoint'
         )
 
   def _check_scores_of(self, values):
     """Checks that a checkpoint has the score of each logged episode, once."""
     stores = values['learner']['flight_scores']
     stored = [x for one in stores for x in one['values'][0] if x]
-    require(len({*stored}) == len(stored), 'an episode is scored twice')
+    assert len({*stored}) == len(stored), 'an episode is scored twice'
     if self._session.is_full or self._session.was_full:
       return  # Rows may be buffered.
     last = values['counts']['actor_steps']
@@ -280,7 +262,7 @@ class Ledger:
     # take places of the store, too.
     logged = {row['episode'] + 1 for row in rows[-nodes.SCORED_EPISODES // 2 :]}
     lost = logged.difference(stored)
-    require(not lost, f'the scores of episodes {sorted(lost)} are lost')
+    assert not lost, f'the scores of episodes {sorted(lost)} are lost'
 
   def _check_completed(self):
     run = self._session.run
@@ -293,20 +275,19 @@ class Ledger:
       counts = found[1]['counts']
       over = counts['actor_steps'] - run.max_actor_steps
       most = run.num_actors * run.envs_per_actor
-      require(0 <= over < most, f'the budget is exceeded by {over} steps')
+      assert 0 <= over < most, f'the budget is exceeded by {over} steps'
       self._check_evaluations(run)
       card = json.loads(
         (pathlib.Path(run.behavior_folder) / 'card.json').read_text()
       )
-      require(
-        card == [counts['learner_steps'], counts['actor_steps']],
-        'the behavior is not the final policy',
+      assert card == [counts['learner_steps'], counts['actor_steps']], (
+        'the behavior is not the final policy'
       )
       for steps in run.snapshots:
         path = pathlib.Path(run.snapshot_folder(steps)) / 'card.json'
-        require(path.exists(), f'the snapshot of {steps} steps is missing')
-        require(
-          json.loads(path.read_text())[1] >= steps, 'a snapshot is too early'
+        assert path.exists(), f'the snapshot of {steps} steps is missing'
+        assert json.loads(path.read_text())[1] >= steps, (
+          'a snapshot is too early'
         )
 
   def _check_evaluations(self, run):
@@ -322,11 +303,10 @@ class Ledger:
       for episode in range(run.evaluation_episodes)
       if (point, episode) not in seen
     ]
-    require(not missing, f'the evaluations {missing} are missing')
+    assert not missing, f'the evaluations {missing} are missing'
     for row in rows:
-      require(
-        row['actor_steps'] >= row['evaluation_point'],
-        'an evaluation was too early',
+      assert row['actor_steps'] >= row['evaluation_point'], (
+        'an evaluation was too early'
       )
 
   def _check_nothing_lost(self):
@@ -335,17 +315,14 @@ class Ledger:
       return
     if 'lost' in self._session.printed():
       return
-    require(
-      self._saved[2] >= self._learner_steps or not self._learner_steps,
-      f'{self._saved[2]} of {self._learner_steps} learner steps are saved',
+    assert self._saved[2] >= self._learner_steps or not self._learner_steps, (
+      f'{self._saved[2]} of {self._learner_steps} learner steps are saved'
     )
 
 
 def _check_rises(rows, name, label):
   values = [row[name] for row in rows if name in row]
-  require(
-    values == sorted(values), f'{name} goes back in the log of the {label}'
-  )
+  assert values == sorted(values), f'{name} goes back in the log of the {label}'
 
 
 def _number(path):
@@ -356,7 +333,7 @@ def _read(path):
   try:
     return checkpoints.read(path, nodes.Learner.template)
   except (OSError, ValueError) as error:
-    raise Violation(
+    raise AssertionError(
       f'{path.name} is damaged: {untrusted.one_line(error)}'
     ) from error
 
@@ -371,8 +348,8 @@ def read_rows(folder, label):
   rows = []
   for line in lines[:-1]:
     cells = line.split(',')
-    require(
-      len(cells) == len(names), f'the row {line!r} of the {label} is incomplete'
+    assert len(cells) == len(names), (
+      f'the row {line!r} of the {label} is incomplete'
     )
     rows.append({n: float(c) for n, c in zip(names, cells, strict=True) if c})
   return rows

@@ -73,7 +73,7 @@ class Event:
         self._deadline = self.clock.now + timeout
       if self.clock.now >= self._deadline:
         return False
-    raise engine_lib.Blocked(is_forever=False)
+    raise engine_lib.NotYet
 
 
 AGENT = types.SimpleNamespace(
@@ -158,7 +158,6 @@ class Learner:
 
 def export(folder, *, variables, actor_steps, **others):
   """Fake of `behaviors.export`."""
-  del others
   with files.new_folder(folder) as path:
     text = json.dumps([int(variables['steps'][0]), actor_steps])
     (path / 'card.json').write_text(text)
@@ -304,7 +303,6 @@ class EvaluatorNode(evaluator_node.EvaluatorNode):
     return types.SimpleNamespace(run=self._play, close=lambda: None)
 
   def _play(self, variables, statistics, should_stop):
-    del statistics
     if should_stop():
       return []
     learned = int(variables['steps'][0])
@@ -387,22 +385,20 @@ def _context(run, process, engine, clients, simulation):
 
 def _make_learner(simulation, run, context, logger, stack):
   """Makes a learner and its saver, like `reverb_learner.make`."""
-  process = simulation.machines.disk.process
+  process = simulation.disk.process
   if run.checkpoint_replay:
     # When the process ends, the kernel closes the file and releases its lock.
     lock = stack.enter_context(contextlib.ExitStack())
     lock.enter_context(replay_checkpoints.in_use(run))
     process.open_files.callback(lock.close)
-  learner = Learner(
-    context, logger, lambda steps: simulation.on_learner_step(process, steps)
-  )
+  learner = Learner(context, logger, simulation.on_learner_step)
   return learner, saver.Saver(
     run.checkpoint_folder,
     functools.partial(
       replay_checkpoints.take, run, AGENT.config.replay, context.replay
     ),
     functools.partial(replay_checkpoints.clear, run),
-    start=lambda work: simulation.machines.engine.start_task(process, work),
+    start=lambda work: simulation.engine.start_task(process, work),
     clock=simulation.clock.monotonic,
   )
 
@@ -413,7 +409,7 @@ def installed(simulation):
   clock = simulation.clock
 
   def sleep(seconds):
-    raise engine_lib.Blocked(is_forever=False)
+    raise engine_lib.NotYet
 
   Event.clock = clock
   times = types.SimpleNamespace(

@@ -6,11 +6,7 @@ import io
 import itertools
 import random
 import signal
-import sys
-from typing import (
-  NamedTuple,
-  Tuple,
-)
+from typing import NamedTuple
 
 from absl import logging
 
@@ -83,7 +79,7 @@ class History(NamedTuple):
   """
 
   seed: int
-  faults: Tuple[Fault, ...]
+  faults: tuple
 
 
 def draw(seed, number):
@@ -92,24 +88,15 @@ def draw(seed, number):
   faults = []
   # The fraction of faults that happen before the run has recovered.
   pace = generator.choice((0.5, 0.9, 0.97, 0.97))
+  choose = generator.choice
   for _ in range(number):
-    what = generator.choice(
-      (
-        generator.choice(NODE_FAULTS),
-        generator.choice(NODE_FAULTS),
-        generator.choice(RUN_FAULTS + MACHINE_FAULTS),
-      )
-    )
+    kinds = NODE_FAULTS, NODE_FAULTS, RUN_FAULTS + MACHINE_FAULTS
+    what = choose([choose(kind) for kind in kinds])
     is_early = generator.random() < pace
-    seconds = generator.choice((0.0, 3.0, 10.0, 20.0)) * generator.random()
-    faults.append(
-      Fault(
-        what,
-        generator.randrange(100),
-        -seconds - 0.01 if is_early else seconds,
-        generator.randrange(1 << 30),
-      )
-    )
+    seconds = choose((0.0, 3.0, 10.0, 20.0)) * generator.random()
+    after = -seconds - 0.01 if is_early else seconds
+    numbers = generator.randrange(100), after, generator.randrange(1 << 30)
+    faults.append(Fault(what, *numbers))
   return History(seed, tuple(faults))
 
 
@@ -118,31 +105,44 @@ class Session:
 
   Attributes:
     clock: virtual time.
-    machines: the machines with their processes.
+    disk: the disk that all machines share.
+    random: the generator of random choices.
+    num_machines: the number of machines; the launcher is on the first.
+    off: the indices of machines that are switched off or cut off.
+    processes: all processes that have not ended; they may outlive programs.
+    launcher: the launcher's process; dead before the first launch.
+    engine: the engine of the current program.
+    ledger: is told what processes do, and checks it.
+    dilation: the factor by which all iterations take longer.
     episode_numbers: unique numbers for episodes.
     is_full: whether the disk is full.
     events: human-readable events.
     recoveries: the recovery time after each fault, in seconds.
+    error: the violation or other error that ended the history, if any.
   """
 
   def __init__(self, history, root):
     self._history = history
     self._faults = list(history.faults)
-    generator = random.Random(f'{history.seed} chance')
     self.clock = clock_lib.Clock()
-    self.disk = disk_lib.Disk(root, generator)
+    self.random = random.Random(f'{history.seed} chance')
+    self.disk = disk_lib.Disk(root, self.random)
     settings = random.Random(f'{history.seed} settings')
-    self.machines = engine_lib.Machines(
-      self.clock, self.disk, generator, settings.choice((1, 1, 3))
-    )
+    self.num_machines = settings.choice((1, 1, 3))
+    self.off = set()
+    self.processes = []
+    self.launcher = disk_lib.Process('launcher')
+    self.launcher.is_dead = True
+    self.engine = None
+    self.dilation = 1.0
     self.run = _draw_run(settings, root / 'runs' / 'run')
     self._settings = settings
     self.episode_numbers = itertools.count()
     self.ledger = invariants.Ledger(self)
-    self.machines.observer = self.ledger
     self.is_full = False
     self.events = []
     self.recoveries = []
+    self.error = None
     self._queue = None
     self._missing = set()  # Nodes that have not recovered.
     # The time of the last fault; None once the run has recovered.
@@ -178,7 +178,9 @@ class Session:
           more = self._settings.choice((50, 100, 300))
           steps = self.run.max_actor_steps + more
           self.run = dataclasses.replace(self.run, max_actor_steps=steps)
-        self._wait(_PAUSE_SECONDS)
+        pause_ends = self.clock.now + _PAUSE_SECONDS
+        while self.clock.step(pause_ends):
+          pass
 
   @property
   def num_faults(self):
@@ -189,7 +191,7 @@ class Session:
     """Records a human-readable event."""
     self.events.append(f'{self.clock.now:9.2f} {text}')
 
-  def on_learner_step(self, process, steps):
+  def on_learner_step(self, steps):
     """Records a learner step."""
     self.ledger.learner_stepped(steps)
     self.works('learner/0')
@@ -199,11 +201,11 @@ class Session:
     self._num_commands += 1
     number = self._num_commands
     most = 4 * len(self._history.faults) + 20
-    invariants.require(number <= most, 'the run does not end')
+    assert number <= most, 'the run does not end'
 
     def check_ended():
       if self._num_commands == number:
-        raise invariants.Violation('the command does not end')
+        raise AssertionError('the command does not end')
 
     self.clock.after(_COMMAND_SECONDS, check_ended)
 
@@ -213,14 +215,14 @@ class Session:
 
   def _command(self):
     """Executes the command of the run; returns its exit code, or 'killed'."""
-    self.machines.launcher = disk_lib.Process('launcher')
+    self.launcher = disk_lib.Process('launcher')
     self.is_interrupted = self.is_hurried = False
     self._printed = len(self._output.getvalue())
     self.was_full = self.is_full
     self.ledger.command_starts()
     self._expect_all()
     try:
-      with self.disk.used_by(self.machines.launcher):
+      with self.disk.used_by(self.launcher):
         return self._launch()
     except disk_lib.Crash:
       return 'killed'
@@ -231,7 +233,7 @@ class Session:
         raise
       return 1
     finally:
-      self.machines.launcher.die()
+      self.launcher.die()
 
   def _launch(self):
     """Works like `launching.launch.launch`."""
@@ -242,7 +244,6 @@ class Session:
     return code or 0
 
   def _supervise(self, resumed, begin_next):
-    del resumed
     run = self.run
     self._queue = queue = engine_lib.Queue(self.clock, self.disk)
 
@@ -254,7 +255,7 @@ class Session:
     program = nodes.make_program(run, self)
     try:
       return supervisor.Supervisor(
-        lambda: engine_lib.Simulated(queue, self.machines),
+        lambda: engine_lib.Simulated(queue, self),
         queue,
         workdir=run.workdir,
         policy=program_lib.policy(run, next_program),
@@ -267,15 +268,12 @@ class Session:
 
   def _end_processes(self):
     """Ends all remaining processes, as the kernel does."""
-    if not self.machines.launcher.is_dead:
+    if not self.launcher.is_dead:
       self.ledger.check_left_behind()
-    self.machines.kill_all()
-    self.machines.off.clear()
-
-  def _wait(self, seconds):
-    deadline = self.clock.now + seconds
-    while self.clock.step(deadline):
-      pass
+    for process in self.processes:
+      process.die()
+    self.processes.clear()
+    self.off.clear()
 
   # Recovery.
 
@@ -319,12 +317,12 @@ class Session:
 
     def check_recovered():
       if self._number == number:
-        raise invariants.Violation(
+        raise AssertionError(
           f'{sorted(self._missing)} do not work again after {fault.what}'
         )
 
     self.clock.after(
-      (seconds + RECOVERY_SECONDS) * self.machines.dilation, check_recovered
+      (seconds + RECOVERY_SECONDS) * self.dilation, check_recovered
     )
     if self._faults and self._faults[0].after < 0:
       self._strike_later()
@@ -342,8 +340,8 @@ class Session:
     return seconds
 
   def _strike_node(self, fault, generator):
-    processes = [p for p in self.machines.processes if not p.is_cut_off]
-    engine = self.machines.engine
+    processes = [p for p in self.processes if not p.is_cut_off]
+    engine = self.engine
     if not processes or engine is None:
       return None
     process = processes[fault.where % len(processes)]
@@ -371,14 +369,14 @@ class Session:
     return None
 
   def _strike_machine(self, fault, generator):
-    others = self.machines.number - 1
-    if not others or self.machines.engine is None:
+    others = self.num_machines - 1
+    if not others or self.engine is None:
       return None
     machine = 1 + fault.where % others
-    if len(self.machines.off | {machine}) == others:
+    if len(self.off | {machine}) == others:
       return None  # One machine must remain.
     seconds = generator.uniform(5, 60)
-    self.machines.engine.lose_machine(
+    self.engine.lose_machine(
       machine, is_cut_off=fault.what == 'machine cut off', seconds=seconds
     )
     return seconds
@@ -391,8 +389,8 @@ class Session:
 
   def _kill_launcher(self, generator, *, power_fails):
     """Kills the launcher during an operation of any process."""
-    launcher = self.machines.launcher
-    candidates = [launcher, *self.machines.processes]
+    launcher = self.launcher
+    candidates = [launcher, *self.processes]
     process = generator.choice(candidates)
     if generator.random() < 0.3 or launcher.is_dead:
       process = None
@@ -402,7 +400,7 @@ class Session:
         return
       launcher.die()
       self._power_failed = power_fails
-      for other in self.machines.processes:
+      for other in self.processes:
         other.die()
 
     def crash_at_last():
@@ -424,15 +422,13 @@ class Session:
     self.disk.fill()
 
     def free():
-      if self.is_full:
-        self.is_full = False
-        self.disk.free()
+      self.is_full = False
+      self.disk.free()
 
     self.clock.after(seconds, free)
     return seconds
 
   def _ctrl_c(self, generator):
-    del generator
     if self._queue is not None:
       self.is_hurried = self.is_interrupted
       self.is_interrupted = True
@@ -444,25 +440,19 @@ class Session:
 
   def _second_launch(self, generator):
     """Enters the command while the run is active."""
-    del generator
     if self._queue is None:
       return
-    try:
+    with contextlib.suppress(ValueError):
       with workdir_lock.held(self.run.workdir):
-        raise invariants.Violation('two commands hold the workdir')
-    except ValueError:
-      pass
-    except OSError as error:
-      if not files.is_disk_full(error):
-        raise
+        raise AssertionError('two commands hold the workdir')
 
   def _quiet_hour(self, generator):
     """Simulates an hour with few events."""
     seconds = generator.uniform(1.1, 2.0) * nodes.HOUR
-    self.machines.dilation = _QUIET_DILATION
+    self.dilation = _QUIET_DILATION
 
     def end():
-      self.machines.dilation = 1.0
+      self.dilation = 1.0
 
     self.clock.after(seconds, end)
     return seconds
@@ -498,11 +488,9 @@ def _silence():
   """Captures the output."""
   output = io.StringIO()
   verbosity = logging.get_verbosity()
-  before = sys.stdout, sys.stderr
   logging.set_verbosity(logging.FATAL)
-  sys.stdout = sys.stderr = output
   try:
-    yield output
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+      yield output
   finally:
-    sys.stdout, sys.stderr = before
     logging.set_verbosity(verbosity)

@@ -39,7 +39,8 @@ def test_ten_thousand_failures():
 def test_a_seed_determines_everything():
   history = session.draw(5, 30)
   first, second = simulation.play(history), simulation.play(history)
-  assert first == second and len(first.events) > 30
+  assert first.events == second.events and len(first.events) > 30
+  assert first.error is second.error is None
   assert simulation.play(session.draw(6, 30)).events != first.events
 
 

@@ -3,7 +3,6 @@
 import acme
 import jax
 import numpy as np
-import pytest
 import reverb
 from acme import wrappers
 from acme.agents.jax import dqn, r2d2, td3
@@ -87,7 +86,8 @@ def test_dqn_on_minigrid():
   assert builder.agent_spec.actions.num_values == num_actions + 1
 
 
-def test_sequences_of_r2d2_are_marked():
+def make_r2d2(given, **config):
+  """Returns an environment, a builder with R2D2 and its networks."""
   environment = Executed(
     wrappers.ObservationActionRewardWrapper(
       environments.make('MiniGrid-Empty-5x5-v0', seed=0)
@@ -97,11 +97,18 @@ def test_sequences_of_r2d2_are_marked():
   builder = peers.build(
     lambda spec: peers.r2d2_builder(make_networks(spec)),
     acme.make_environment_spec(environment),
+    given,
+    **config,
+  )
+  return environment, builder, builder.make_networks(make_networks)
+
+
+def test_sequences_of_r2d2_are_marked():
+  environment, builder, networks = make_r2d2(
     [behaviors.FromCallable(lambda seed: lambda *_: 3), behaviors.Uniform()],
     min_flight_probability=0.3,
     max_flight_probability=0.3,
   )
-  networks = builder.make_networks(make_networks)
   policy = r2d2.make_behavior_policy(networks, peers.R2D2_CONFIG)
   agent = run(builder, networks, policy, environment, 60)
   num_actions = environment.action_spec().num_values
@@ -122,17 +129,9 @@ def test_sequences_of_r2d2_are_marked():
 
 
 def test_evaluators_of_r2d2_do_not_fly():
-  environment = wrappers.ObservationActionRewardWrapper(
-    environments.make('MiniGrid-Empty-5x5-v0', seed=0)
+  environment, builder, networks = make_r2d2(
+    [behaviors.ActionRepeat()], **scripted.ALWAYS_FLY
   )
-  make_networks = agents.scale_images(peers.r2d2_networks)
-  builder = peers.build(
-    lambda spec: peers.r2d2_builder(make_networks(spec)),
-    acme.make_environment_spec(environment),
-    [behaviors.ActionRepeat()],
-    **scripted.ALWAYS_FLY,
-  )
-  networks = builder.make_networks(make_networks)
   learner = builder.make_learner(jax.random.PRNGKey(0), networks, iter(()))
   policy = r2d2.make_behavior_policy(
     networks, peers.R2D2_CONFIG, evaluation=True
@@ -168,13 +167,3 @@ def test_td3_learns_from_flights_of_vectors():
   labels = np.array([transition.action for transition in replayed(agent)])
   assert 0.3 < np.mean(labels == 0.625) < 1
   assert np.isin(labels, executed).all()
-
-
-@pytest.mark.parametrize(
-  'base',
-  (7, lambda spec: None, agents.BTBuilder),
-  ids=('number', 'makes nothing', 'BTBuilder'),
-)
-def test_arguments_that_are_not_builders_are_rejected(base):
-  with pytest.raises((ValueError, TypeError)):
-    peers.build(base)

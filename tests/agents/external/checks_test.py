@@ -6,13 +6,7 @@ import pytest
 from acme import specs, wrappers
 
 from bt_acme import behaviors
-from tests.agents import fakes
 from tests.agents.external import peers, scripted
-
-
-def test_a_jitted_behavior_that_returns_a_float_is_rejected():
-  with pytest.raises(TypeError, match="behavior 'mine' returns float32"):
-    peers.build(given=[fakes.Proposing(2.7)])
 
 
 @pytest.mark.parametrize('factory', (peers.dqn_networks, peers.r2d2_networks))
@@ -32,26 +26,6 @@ def test_network_of_another_size_is_rejected_with_both_shapes(factory):
     builder.make_networks(lambda agent_spec: factory(spec))
   with pytest.raises(ValueError, match=r'\(3,\).*\(4,\)'):
     builder.make_learner(jax.random.PRNGKey(0), factory(spec), iter(()))
-
-
-@pytest.mark.parametrize(
-  'config, message',
-  [
-    ({}, 'extra_action=True needs discrete actions'),
-    (
-      {'extra_action': False, 'flight_epsilon': 0.3},
-      r'flight_epsilon=0\.3 needs discrete actions.* Set flight_epsilon=0',
-    ),
-  ],
-)
-def test_settings_for_discrete_actions_are_rejected_with_others(
-  config, message
-):
-  given = [behaviors.FromCallable(scripted.Recorder([np.zeros(2)]))]
-  spec = scripted.vector_spec()
-  with pytest.raises(ValueError, match=message):
-    peers.build(spec=spec, given=given, **config)
-  peers.build(spec=spec, given=given, extra_action=False)
 
 
 def test_an_exported_policy_needs_matching_images(exported):

@@ -11,20 +11,17 @@ from bt_acme import config as config_lib
 from tests.agents.external import scripted
 
 
-def dqn_config():
-  return dqn.DQNConfig(
+def dqn_builder(spec):
+  del spec
+  config = dqn.DQNConfig(
     batch_size=4,
     n_step=1,
     min_replay_size=1,
     samples_per_insert_tolerance_rate=float('inf'),
     epsilon=0.5,
   )
-
-
-def dqn_builder(spec):
-  del spec
   return dqn.DQNBuilder(
-    dqn_config(), dqn.PrioritizedDoubleQLearning(), loggers.NoOpLogger
+    config, dqn.PrioritizedDoubleQLearning(), loggers.NoOpLogger
   )
 
 
