@@ -103,46 +103,41 @@ def test_every_preset_fits_into_the_memory_it_is_made_for(
     transferred = (behaviors.Uniform(),)
   agent = assembly.Agent(config, ATARI, transferred)
   settings = presets.PRESETS[name].settings
-  known = names.to_dict(run_config.RunConfig()).keys() & settings.keys()
-  run = run_config.RunConfig(**{key: settings[key] for key in known})
+  known = {key: settings[key] for key in settings if hasattr(RUN, key)}
+  run = run_config.RunConfig(**known)
   set_memory(14 * 10**9 if name in ('paper', 'gpu') else 3 * 10**9)
   memory_check.check(memory_check.estimate(run, agent))
 
 
 @pytest.mark.parametrize(
-  'run, settings, message',
+  'settings, message',
   [
-    ({'num_actors': 10**6}, {}, '1,000,001 processes take about 250,000.2 GB'),
+    ({'num_actors': 10**6}, '1,000,001 processes take about 250,000.2 GB'),
     (
       {'envs_per_actor': 10**9},
-      {},
       'envs_per_actor=1000000000, .*,000,000 environments with their buffers',
     ),
-    ({'evaluation_episodes': 10**9}, {}, 'evaluation_episodes=1000000000, '),
+    ({'evaluation_episodes': 10**9}, 'evaluation_episodes=1000000000, '),
     (
-      {},
       {'max_replay_size': 10**9, 'codec': 'tensors'},
       "max_replay_size=1000000000, codec='tensors': this machine has 25.0 GB",
     ),
+    ({'batch_size': 10**9, 'max_replay_size': 10**9}, 'batch_size=1000000000'),
+    ({'memory_capacity': 10**7}, 'memory_capacity=10000000'),
     (
-      {},
-      {'batch_size': 10**9, 'max_replay_size': 10**9},
-      'batch_size=1000000000',
-    ),
-    ({}, {'memory_capacity': 10**7}, 'memory_capacity=10000000'),
-    (
-      {},
       {'lstm_size': 16_384, 'torso_size': 16_384},
       'the networks in training take about',
     ),
   ],
 )
-def test_too_large_settings_are_refused(set_memory, run, settings, message):
+def test_too_large_settings_are_refused(set_memory, settings, message):
   set_memory(25 * 10**9)
-  agent = assembly.Agent(names.build(config_lib.NGUConfig, settings), ATARI)
-  changed = {'num_actors': 1, 'max_actor_steps': 10**9, **run}
+  of_run = {'num_actors': 1, 'max_actor_steps': 10**9}
+  of_run |= {k: settings[k] for k in settings if hasattr(RUN, k)}
+  config = {k: settings[k] for k in settings if not hasattr(RUN, k)}
+  agent = assembly.Agent(names.build(config_lib.NGUConfig, config), ATARI)
   with pytest.raises(ValueError, match=message) as error:
-    launch_checks.check(run_config.RunConfig(**changed), agent)
+    launch_checks.check(run_config.RunConfig(**of_run), agent)
   assert '\n' not in str(error.value)
 
 
@@ -164,11 +159,15 @@ GPU_VARIABLES = (
 )
 
 
+@pytest.fixture(autouse=True)
+def unset_gpu_variables(monkeypatch):
+  for name in GPU_VARIABLES:
+    monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture(name='set_devices')
 def make_set_devices(monkeypatch):
   """Returns a function that sets the memories of GPUs and TPU chips."""
-  for name in GPU_VARIABLES:
-    monkeypatch.delenv(name, raising=False)
   monkeypatch.setattr(
     memory_check.memory_estimate, 'available_memory', lambda: 10**12
   )
@@ -323,8 +322,6 @@ def test_a_server_that_does_not_fit_its_part_of_a_gpu_is_refused(
   ],
 )
 def test_part_of_a_gpu(monkeypatch, variables, learner, inference):
-  for name in GPU_VARIABLES:
-    monkeypatch.delenv(name, raising=False)
   for name, value in variables.items():
     monkeypatch.setenv(name, value)
   assert process_environments.gpu_share('learner') == learner

@@ -6,7 +6,6 @@ of them for only a few agents, so this module creates the pure functions of each
 agent once. The functions have no state, so tests do not affect each other.
 """
 
-import dataclasses
 import functools
 
 import jax
@@ -28,32 +27,22 @@ def share_compiled_functions(monkeypatch):
 @functools.cache
 def _replacements():
   """Returns an object, the name of its attribute, and a value for each."""
+  cached = functools.lru_cache(_SIZE)
   make_learner_core = functools.partial(
     _make_learner_core, learner_assembly.make_learner_core
   )
-  shapes = functools.lru_cache(_SIZE)(assembly.Agent.variable_shapes.fget)
+  shapes = cached(assembly.Agent.variable_shapes.fget)
   return [
-    (learner_assembly, 'make_learner_core', _cached(make_learner_core)),
+    (learner_assembly, 'make_learner_core', cached(make_learner_core)),
     (assembly.Agent, 'variable_shapes', property(shapes)),
     *(
-      (module, name, _cached(functools.partial(_make_core, made)))
-      for module, name, made in (
-        (batched_core, 'BatchedCore', batched_core.BatchedCore),
-        (grouped_core, 'GroupedCore', grouped_core.GroupedCore),
+      (module, made.__name__, cached(functools.partial(_make_core, made)))
+      for module, made in (
+        (batched_core, batched_core.BatchedCore),
+        (grouped_core, grouped_core.GroupedCore),
       )
     ),
   ]
-
-
-def _cached(make):
-  """Calls `make` only once for agents that differ in the environment's name."""
-  cached = functools.lru_cache(_SIZE)(make)
-
-  def make_cached(agent, **settings):
-    unnamed = agent.spec._replace(name='')
-    return cached(dataclasses.replace(agent, spec=unnamed), **settings)
-
-  return make_cached
 
 
 def random_params(shapes, seed):

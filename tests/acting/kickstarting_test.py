@@ -13,13 +13,13 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
 
 
 def _play(transferred, **settings):
-  """Returns the transitions of each environment."""
+  """Returns the recorder of each environment."""
   agent = dataclasses.replace(fakes.make_agent('bt'), behaviors=transferred)
   agent = fakes.changed(agent, transfer=settings)
   sinks = runs.recorders()
   variables = [fakes.variables_of(agent)] * 2
   runs.play(agent, range(runs.N), variables, sinks=sinks)
-  return [sink.transitions for sink in sinks]
+  return sinks
 
 
 def _proposed(transition):
@@ -31,14 +31,10 @@ def test_each_step_has_the_proposal_of_the_behavior_of_the_episode():
   constant = fakes.Proposing(1)
   scripted = behaviors.FromCallable(fakes.scripted)
   drawn = set()
-  for transitions in _play((scripted, constant), kickstarting=0.5):
-    by_episode = {}
-    for x in transitions:
-      episode = int(fakes.marks(x.observation[..., -1:])[1])
-      by_episode.setdefault(episode, []).append(x)
-      if x.source == types.FLIGHT:
-        assert x.proposal == x.action
-    for steps in by_episode.values():
+  for sink in _play((scripted, constant), kickstarting=0.5):
+    for steps in sink.episodes():
+      flown = [x for x in steps if x.source == types.FLIGHT]
+      assert all(x.proposal == x.action for x in flown)
       proposals = [x.proposal for x in steps]
       candidates = ([_proposed(x) for x in steps], [1] * len(steps))
       matches = [k for k in (0, 1) if proposals == candidates[k]]
@@ -52,8 +48,8 @@ def test_the_behavior_also_proposes_without_flights():
   settings = {'flights': False, 'extra_action': False, 'kickstarting': 0.5}
   scripted = behaviors.FromCallable(fakes.scripted)
   own = 0
-  for transitions in _play((scripted,), **settings):
-    for x in transitions:
+  for sink in _play((scripted,), **settings):
+    for x in sink.transitions:
       assert x.source == types.OWN
       assert x.proposal == _proposed(x)
       own += int(x.action != x.proposal)

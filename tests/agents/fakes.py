@@ -152,6 +152,11 @@ def export_behavior(folder, *, seed=3, env=None, **intrinsic):
     )
   spec = assembly.spec_by_name(env) if env else SPEC
   agent = assembly.Agent(config, spec)
+  return agent, *export_agent(folder, agent, seed)
+
+
+def export_agent(folder, agent, seed=3):
+  """Exports a random NGU policy; returns its variables and statistics."""
   variables = variables_of(agent, seed)
   # With larger weights, actions depend on the observation.
   variables = variables._replace(
@@ -167,7 +172,7 @@ def export_behavior(folder, *, seed=3, env=None, **intrinsic):
     statistics=statistics,
     actor_steps=100,
   )
-  return agent, variables, statistics
+  return variables, statistics
 
 
 def scripted(seed=0):

@@ -101,24 +101,6 @@ def finish(learner, num_steps):
   return learner.save()['arrays'], learner.largest_priority()
 
 
-# tests/learner_test.py restores NGU.
-def test_a_restored_learner_continues_as_if_uninterrupted():
-  agent, samples = make_agent(), iter(fakes.make_samples(5))
-  learner = make_learner(agent, samples)
-  for _ in range(2):
-    learner.step()
-  state, rest = learner.save(), list(samples)
-  # A learner without steps has the priority 1.
-  assert state['values']['max_priority'] != 1
-  learner._dataset = iter(rest)
-  expected = finish(learner, len(rest))
-  fresh = learner_lib.Learner(agent, jax.random.key(7), iter(rest))
-  fresh.restore(state)
-  assert fresh.learner_steps == int(state['arrays'].learner_steps) == 2
-  # Without the state of the optimizer, these steps would differ.
-  chex.assert_trees_all_equal(finish(fresh, len(rest)), expected)
-
-
 def aligned_copy(array):
   """Returns a copy in aligned memory, which JAX on a CPU uses directly."""
   memory = np.empty(array.nbytes + 64, np.uint8)
@@ -155,13 +137,8 @@ def test_a_batch_is_released_when_no_device_reads_it_any_more():
     assert sampler.num_spoiled == number  # The last batch is still in use.
   learner.flush()
   assert sampler.num_spoiled == len(samples)
-  expected = make_learner(agent, iter(samples))
-  for _ in samples:
-    expected.step()
-  expected.flush()
-  chex.assert_trees_all_equal(
-    learner.save()['arrays'], expected.save()['arrays']
-  )
+  expected, _ = finish(make_learner(agent, iter(samples)), len(samples))
+  chex.assert_trees_all_equal(learner.save()['arrays'], expected)
 
 
 def train_on_devices():
@@ -170,20 +147,25 @@ def train_on_devices():
     sharing.share_compiled_functions(monkeypatch)
     agent = fakes.changed(make_agent(), learner={'num_devices': 0})
     samples = fakes.make_samples(4)
-    expected, _ = finish(make_learner(agent, iter(samples)), 4)
+    expected, expected_priority = finish(make_learner(agent, iter(samples)), 4)
     learner = make_learner(agent, iter(samples))
     for _ in range(2):
       learner.step()
-    fresh = make_learner(agent, iter(samples[2:]))
+    fresh = learner_lib.Learner(agent, jax.random.key(7), iter(samples[2:]))
     fresh.restore(learner.save())
+    assert fresh.learner_steps == 2
     for x in jax.tree.leaves(fresh.template):
       assert len(x.sharding.device_set) == 4
     found, max_priority = finish(fresh, 2)
-    assert max_priority > 1
+    # Without the state of the optimizer, these steps would differ.
     chex.assert_trees_all_close(found, expected, rtol=1e-4, atol=2e-6)
+    # The largest priority is that of all steps.
+    np.testing.assert_allclose(max_priority, expected_priority, rtol=1e-4)
+    assert max_priority > 1
 
 
-# tests/core/data_parallel_test.py compares the steps with those on one device.
+# tests/core/data_parallel_test.py compares the steps with those on one device,
+# and tests/learner_test.py restores a learner on one.
 def test_a_learner_on_four_devices_is_restored():
   python.run_on_four_devices(
     'from tests.agents import learner_test as t; t.train_on_devices()'

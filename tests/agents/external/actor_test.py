@@ -8,9 +8,6 @@ import pytest
 from acme import specs, wrappers
 
 from bt_acme import behaviors
-from bt_acme import config as config_lib
-from bt_acme.agents.external import actor as actor_lib
-from bt_acme.agents.external import outer_core
 from bt_acme.core import types
 from tests.agents import fakes
 from tests.agents.external import scripted
@@ -54,24 +51,19 @@ def test_extra_action_is_executed_by_its_behavior_and_observed_as_a_choice():
 
 
 @pytest.mark.parametrize('extra_action', (True, False))
-def test_flights_execute_the_behavior(extra_action):
+def test_flights_execute_behaviors_by_their_weights(extra_action):
   actor, inner = make_actor(
-    int32s(0, 0, 0, 0),
-    [Recorder([2, 1])],
+    int32s(*[0] * 20),
+    [Recorder([0]), Recorder([2, 1])],
+    weights=(0, 1),
     extra_action=extra_action,
     **scripted.ALWAYS_FLY,
   )
-  np.testing.assert_array_equal(play(actor, 4), [2, 1, 2, 1])
-  expected = [NUM_ACTIONS] * 4 if extra_action else [2, 1, 2, 1]
+  np.testing.assert_array_equal(play(actor, 20), [2, 1] * 10)
+  expected = [NUM_ACTIONS + 1] * 20 if extra_action else [2, 1] * 10
   np.testing.assert_array_equal(inner.observed[1:], expected)
   assert actor.metrics()['flight_share'] == 1
   assert actor.metrics()['flights'] >= 1
-
-
-def test_evaluation_disables_flights_but_not_the_extra_action():
-  settings = {'evaluation': True, **scripted.ALWAYS_FLY}
-  actor, _ = make_actor(int32s(0, 3, 1), [Recorder([2])], **settings)
-  np.testing.assert_array_equal(play(actor, 3), [0, 2, 1])
 
 
 def test_each_episode_resets_the_state():
@@ -147,12 +139,8 @@ def test_an_exported_policy_with_a_scripted_agent(exported):
   spec = scripted.discrete_spec()._replace(
     observations=specs.Array(shape, np.uint8)
   )
-  inner = scripted.ScriptedActor(int32s(*[0] * 12))
-  settings = config_lib.TransferConfig(**scripted.ALWAYS_FLY)
-  actor = actor_lib.BTActor(
-    inner,
-    outer_core.Transfer((exported,), settings, spec),
-    random_key=jax.random.PRNGKey(0),
+  actor, inner = make_actor(
+    int32s(*[0] * 12), [exported], spec, **scripted.ALWAYS_FLY
   )
   images = np.random.default_rng(0).integers(
     0, 256, (12, *shape), dtype=np.uint8
@@ -176,15 +164,6 @@ def test_the_action_has_the_environments_dtype_and_the_label_the_agents():
   assert inner.observed[1].dtype == np.int32
 
 
-def test_flights_draw_behaviors_by_their_weights():
-  policies = [Recorder([1]), Recorder([2])]
-  actor, inner = make_actor(
-    int32s(*[0] * 20), policies, weights=(0, 1), **scripted.ALWAYS_FLY
-  )
-  assert (play(actor, 20) == 2).all()
-  assert (np.array(inner.observed[1:]) == NUM_ACTIONS + 1).all()
-
-
 @pytest.mark.parametrize(
   'choice',
   (int32s(4), int32s(-1), [int32s(1)], [np.float32(1)], [np.array(1.0)]),
@@ -196,13 +175,6 @@ def test_an_invalid_choice_is_an_error(choice):
 
 
 def test_a_jitted_behavior_must_act_in_range():
-  given = (behaviors.Uniform(), fakes.Proposing(9))
-  actor = actor_lib.BTActor(
-    scripted.ScriptedActor(int32s(0)),
-    outer_core.Transfer(
-      given, config_lib.TransferConfig(), scripted.discrete_spec()
-    ),
-    random_key=jax.random.PRNGKey(0),
-  )
+  actor, _ = make_actor(int32s(0), [behaviors.Uniform(), fakes.Proposing(9)])
   with pytest.raises(ValueError, match="'mine' returned 9 at actor step 0 of"):
     play(actor, 1)

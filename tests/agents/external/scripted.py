@@ -76,11 +76,17 @@ class Recorder:
 
 
 def make_actor(
-  choices, policies, spec=None, weights=(), evaluation=False, **config
+  choices, given, spec=None, weights=(), evaluation=False, **config
 ):
+  """Returns an actor with the given behaviors or policies, and its agent."""
   inner = ScriptedActor(choices)
   transfer = outer_core.Transfer(
-    tuple(behaviors.FromCallable(each, name='policy') for each in policies),
+    tuple(
+      each
+      if isinstance(each, behaviors.Behavior)
+      else behaviors.FromCallable(each, name='policy')
+      for each in given
+    ),
     config_lib.TransferConfig(**config),
     spec or discrete_spec(),
     weights,
