@@ -18,9 +18,9 @@ from benchmarks import compiled as compiled_lib
 from bt_acme import assembly, behaviors, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import policy as policy_lib
-from bt_acme.core import data_parallel, learner_core, returns_on_device
+from bt_acme.core import data_parallel, returns_on_device
 from bt_acme.core.behavior_transfer import bt_actor
-from bt_acme.core.intrinsic import reward_statistics as reward_lib
+from tests.agents import fakes
 
 
 def make_agent(kind, folder, spec=accelerated.ATARI, **groups):
@@ -30,16 +30,7 @@ def make_agent(kind, folder, spec=accelerated.ATARI, **groups):
   ngu = assembly.Agent(config_lib.NGUConfig(**groups), spec)
   if kind == 'ngu':
     return ngu
-  core = learner_assembly.make_learner_core(ngu)
-  state = learner_core.without_key(jax.eval_shape(core.init, jax.random.key(0)))
-  params = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), state)
-  behaviors.export(
-    str(folder),
-    agent=ngu,
-    variables=assembly.Variables(params.params, params.intrinsic_params),
-    statistics=reward_lib.IntrinsicStatistics(*np.ones(5)),
-    actor_steps=1,
-  )
+  fakes.export_agent(folder, ngu)
   transferred = (
     behaviors.Exported(str(folder)),
     behaviors.FromCallable(lambda seed: lambda *step: 0),

@@ -16,18 +16,10 @@ def _scores(episodes, num_behaviors, window):
   return scores
 
 
-def _probabilities(episodes, weights, window=8, **settings):
-  return priorities.probabilities(
-    _scores(episodes, len(weights), window),
-    np.float64(weights),
-    **{**_SETTINGS, **settings},
-  )
-
-
-def _episodes(seed, num, num_behaviors=4):
-  rng = np.random.default_rng(seed)
+def _episodes(num, spread):
+  rng = np.random.default_rng(num)
   return [
-    (int(rng.integers(num_behaviors - 1)), float(rng.normal()))
+    (int(rng.integers(3)), 0.1 + spread * float(rng.normal()))
     for _ in range(num)
   ]
 
@@ -35,8 +27,9 @@ def _episodes(seed, num, num_behaviors=4):
 @pytest.mark.parametrize('num', [0, 1, 2, 5, 30, 200])
 @pytest.mark.parametrize('window', [1, 3, 16])
 @pytest.mark.parametrize('weights', [(1, 1, 1, 1), (2, 0, 0.5, 1)])
-def test_probabilities_match_the_reference(num, window, weights):
-  episodes = _episodes(num, num)
+@pytest.mark.parametrize('spread', [1.0, 0.0])
+def test_probabilities_match_the_reference(num, window, weights, spread):
+  episodes = _episodes(num, spread)
   scores = _scores(episodes, 4, window)
   assert scores.values.shape == (4, window)
   assert scores.values.dtype == np.float64
@@ -57,11 +50,9 @@ def test_probabilities_match_the_reference(num, window, weights):
 @pytest.mark.parametrize('floor', [0.0, 0.1, 1.0])
 def test_extremes_give_probabilities(scale, temperature, floor):
   episodes = [(0, -scale), (1, scale), (2, scale / 2)] * 40
-  actual = _probabilities(
-    *(episodes, [1e-300, 1.0, 1.0, 0.0], 16),
-    temperature=temperature,
-    floor=floor,
-  )
+  scores, weights = _scores(episodes, 4, 16), np.float64([1e-300, 1, 1, 0])
+  settings = {'temperature': temperature, 'floor': floor}
+  actual = priorities.probabilities(scores, weights, **settings)
   assert np.isfinite(actual).all() and (actual >= 0).all()
   np.testing.assert_allclose(actual.sum(), 1, rtol=1e-9)
   assert actual[3] == 0
@@ -69,14 +60,6 @@ def test_extremes_give_probabilities(scale, temperature, floor):
     assert actual[1] == actual.max()  # The best one that can fly.
   if floor == 1:
     np.testing.assert_allclose(actual, [0, 0.5, 0.5, 0], atol=1e-12)
-
-
-@pytest.mark.parametrize(
-  'episodes', [[], [(0, 0.0)], [(0, 0.1), (1, 0.1), (1, 0.1)]]
-)
-def test_equal_scores_leave_the_weights(episodes):
-  actual = _probabilities(episodes, [1, 2, 5])
-  np.testing.assert_allclose(actual, [1 / 8, 2 / 8, 5 / 8], rtol=1e-9)
 
 
 def test_a_rarely_paying_behavior_is_found_and_a_switch_followed():

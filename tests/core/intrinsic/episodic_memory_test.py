@@ -100,7 +100,7 @@ def novelty(distances, count, seen=(0.0, 0.0), in_jax=False, **settings):
 
 
 @pytest.mark.parametrize('in_jax', [False, True])
-@pytest.mark.parametrize('decay', [0.0, 0.05])
+@pytest.mark.parametrize('decay', [0.0, 0.05, 1.0])
 @pytest.mark.parametrize('count', [0, 1, 3, 10])
 @pytest.mark.parametrize('scale', [0.0, 1e-12, 1.0, 1e6, 1e12])
 @pytest.mark.parametrize('least, kernel', [(1, 1e-4), (3, 1e-3)])
