@@ -39,16 +39,20 @@ def _example(length, batch_size=3, scale=1.0):
   return inputs, normal(batch_size, _HIDDEN), normal(batch_size, _HIDDEN)
 
 
-def _twice(inputs, hidden, cell):
-  """Unrolls an LSTM and, together with it, one with other parameters."""
-  w, b = lstm.parameters(_INPUT, _HIDDEN)
-  [(outputs, state), _] = lstm.unroll(
-    [
-      lstm.Recurrence(w, b, inputs, hidden, cell),
-      lstm.Recurrence(2 * w, b - 1, -inputs, cell, hidden),
-    ]
-  )
-  return outputs, state.hidden, state.cell
+def _with_another(position):
+  """Returns a function that unrolls an LSTM together with another one."""
+
+  def unroll(inputs, hidden, cell):
+    w, b = lstm.parameters(_INPUT, _HIDDEN)
+    both = [lstm.Recurrence(2 * w, b - 1, -inputs, cell, hidden)]
+    both.insert(position, lstm.Recurrence(w, b, inputs, hidden, cell))
+    outputs, state = lstm.unroll(both)[position]
+    return outputs, state.hidden, state.cell
+
+  return unroll
+
+
+_FIRST, _SECOND = map(_with_another, range(2))
 
 
 def _transformed(function):
@@ -96,10 +100,11 @@ def _expected(length):
 @pytest.mark.parametrize(
   'ours, length, cpu_rows, platform',
   [
-    *[(_ours, 1, 1024, 'cpu'), (_twice, 1, 1024, 'cpu')],
-    *[(_ours, 11, 1024, 'cpu'), (_twice, 11, 6, 'cpu'), (_ours, 11, 1, 'cpu')],
+    *[(_ours, 1, 1024, 'cpu'), (_FIRST, 1, 1024, 'cpu')],
+    *[(_ours, 11, 1024, 'cpu'), (_ours, 11, 1, 'cpu')],
+    *[(_FIRST, 11, 6, 'cpu'), (_SECOND, 11, 6, 'cpu')],
     *[(_ours, 2, 1024, 'cuda'), (_ours, 4, 1024, 'cuda')],
-    (_twice, 11, 1024, 'cuda'),
+    *[(_FIRST, 11, 1024, 'cuda'), (_SECOND, 11, 1024, 'cuda')],
   ],
 )
 def test_values_and_all_gradients_equal_haikus(
@@ -110,6 +115,8 @@ def test_values_and_all_gradients_equal_haikus(
   with toys.as_on(platform):
     found = _values_and_gradients(ours, length)
   expected = _expected(length)
+  if ours is _SECOND:  # Only the first of several LSTMs has gradients.
+    found, expected = found[:1], expected[:1]
   assert all(np.any(x != 0) for x in jax.tree.leaves(found))
   chex.assert_trees_all_close(found, expected, rtol=2e-5, atol=2e-6)
 
@@ -144,24 +151,3 @@ def test_gradients_stay_finite_where_gates_saturate():
   )
   for leaf in jax.tree.leaves(gradients):
     assert np.all(np.isfinite(leaf))
-
-
-@pytest.mark.parametrize(
-  'length, platform', [(1, 'cpu'), (3, 'cpu'), (11, 'cuda')]
-)
-def test_lstms_that_unroll_together_equal_each_alone(
-  length, platform, monkeypatch
-):
-  """Their parameters, inputs and states differ."""
-  monkeypatch.setattr(lstm, '_UNROLL', 4)  # Compiles faster.
-  parameters = _params()['lstm/linear'].values()
-  lstms = [
-    lstm.Recurrence(*(i * x for x in (*parameters, *_example(length))))
-    for i in np.float32([1, -2, 3])
-  ]
-  unroll = jax.jit(lstm.unroll)
-  expected = [unroll([each])[0] for each in lstms]
-  with toys.as_on(platform):
-    # A new function is traced again, for this platform.
-    actual = jax.jit(lambda lstms: lstm.unroll(lstms))(lstms)
-  chex.assert_trees_all_close(actual, expected, rtol=1e-5, atol=1e-6)
