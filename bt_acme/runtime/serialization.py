@@ -7,6 +7,7 @@ in parts that are numbered in order of occurrence. A bytes object that occurs
 several times is stored as one part.
 """
 
+import itertools
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -26,6 +27,10 @@ _DTYPES: Mapping[str, np.dtype] = {
 }
 _PLAIN = (type(None), bool, int, float, str)
 
+# The number and the contents of each part, bytes or a C-contiguous array, by
+# its id().
+_Parts = dict[int, tuple[int, Any]]
+
 
 def dump(value: Any, file: BinaryIO) -> None:
   """Writes a value to a file: a line of JSON, then its parts.
@@ -38,11 +43,11 @@ def dump(value: Any, file: BinaryIO) -> None:
   Raises:
     ValueError: if the value contains any other type; nothing is written then.
   """
-  encoder = _Encoder()
-  tree, parts = encoder.encode(value), encoder.parts
-  body = {'sizes': [memoryview(part).nbytes for part in parts], 'tree': tree}
-  file.write(json.dumps(body).encode() + b'\n')
-  for part in parts:
+  parts: _Parts = {}
+  tree = _encode(value, parts)
+  sizes = [memoryview(part).nbytes for _, part in parts.values()]
+  file.write(json.dumps({'sizes': sizes, 'tree': tree}).encode() + b'\n')
+  for _, part in parts.values():
     file.write(part)
 
 
@@ -62,100 +67,94 @@ def load(file: BinaryIO, end: int) -> Any:
     raise untrusted.InvalidFileError(
       f'the {left:,} bytes of data do not match the listed sizes'
     )
-  return _Decoder(sizes, file).decode(body['tree'])
+  return _decoder(sizes, file)(body['tree'])
 
 
-class _Encoder:
-  """Encodes one value as JSON, and collects its parts.
-
-  Attributes:
-    parts: the contents of bytes and arrays, as bytes or C-contiguous arrays.
-  """
-
-  def __init__(self) -> None:
-    self.parts: list[Any] = []
-    self._numbers: dict[int, int] = {}  # Part number of bytes, by id().
-
-  def encode(self, value: Any) -> Any:
-    kind = type(value)
-    if kind in _PLAIN:
-      return value
-    if kind is list:
-      return [self.encode(item) for item in value]
-    if kind is tuple:
-      return {'tuple': [self.encode(item) for item in value]}
-    if kind is dict:
-      pairs = ([self.encode(k), self.encode(v)] for k, v in value.items())
-      return {'dict': list(pairs)}
-    if kind is bytes:
-      return {'bytes': self._number_of(value)}
-    if kind is np.ndarray and value.dtype.str in _DTYPES:
-      return {'array': self._array(value)}
-    if isinstance(value, np.generic) and value.dtype.kind in 'biuf':
-      return {'scalar': [value.dtype.str, value.item()]}
-    raise ValueError(
-      f'{kind.__name__} cannot be saved. state() of an environment or a '
-      'behavior must return numbers, strings, bytes and arrays, in lists, '
-      'tuples and dicts.'
-    )
-
-  def _number_of(self, value: bytes) -> int:
-    # The caller keeps a reference to the value, so its id() cannot be reused.
-    number = self._numbers.setdefault(id(value), len(self.parts))
-    if number == len(self.parts):
-      self.parts.append(value)
-    return number
-
-  def _array(self, array: np.ndarray) -> list[Any]:
-    is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
-    order: Literal['C', 'F'] = 'F' if is_fortran else 'C'
-    flat = array.reshape(-1, order=order)
-    self.parts.append(np.ascontiguousarray(flat).view(np.uint8))
-    return [array.dtype.str, list(array.shape), order, len(self.parts) - 1]
+def _encode(value: Any, parts: _Parts) -> Any:
+  """Returns a value as JSON, and adds its parts."""
+  kind = type(value)
+  if kind in _PLAIN:
+    return value
+  if kind is list:
+    return [_encode(item, parts) for item in value]
+  if kind is tuple:
+    return {'tuple': _encode(list(value), parts)}
+  if kind is dict:
+    return {'dict': [_encode(list(pair), parts) for pair in value.items()]}
+  if kind is bytes:
+    return {'bytes': _number_of(value, parts)}
+  if kind is np.ndarray and value.dtype.str in _DTYPES:
+    return {'array': _encode_array(value, parts)}
+  if isinstance(value, np.generic) and value.dtype.kind in 'biuf':
+    return {'scalar': [value.dtype.str, value.item()]}
+  raise ValueError(
+    f'{kind.__name__} cannot be saved. state() of an environment or a behavior '
+    'must return numbers, strings, bytes and arrays, in lists, tuples and '
+    'dicts.'
+  )
 
 
-class _Decoder:
-  """Reads the parts of one value in order."""
+def _encode_array(array: np.ndarray, parts: _Parts) -> list[Any]:
+  is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+  order: Literal['C', 'F'] = 'F' if is_fortran else 'C'
+  flat = np.ascontiguousarray(array.reshape(-1, order=order))
+  number = _number_of(flat.view(np.uint8), parts)
+  return [array.dtype.str, list(array.shape), order, number]
 
-  def __init__(self, sizes: list[int], file: BinaryIO):
-    self._sizes, self._file = sizes, file
-    self._next = 0
-    self._bytes: dict[int, bytes] = {}
-    self._decoders: dict[str, Callable[[Any], Any]] = {
-      'tuple': lambda items: tuple(self.decode(item) for item in items),
-      'dict': lambda pairs: {self.decode(k): self.decode(v) for k, v in pairs},
-      'bytes': self._shared_bytes,
-      'array': lambda described: self._array(*described),
-      'scalar': lambda described: _DTYPES[described[0]].type(described[1]),
-    }
 
-  def decode(self, tree: Any) -> Any:
+def _number_of(part: Any, parts: _Parts) -> int:
+  """Returns the number of a part, which is added unless it exists already."""
+  # `parts` keeps a reference to the part, so its id() cannot be reused.
+  return parts.setdefault(id(part), (len(parts), part))[0]
+
+
+def _decoder(sizes: list[int], file: BinaryIO) -> Callable[[Any], Any]:
+  """Returns a function that decodes one value and reads its parts in order."""
+  numbers = itertools.count()
+  shared: dict[int, bytes] = {}
+
+  def size_of(number: int) -> int:
+    """Returns the size of the next part, checking its number."""
+    expected = next(numbers)
+    if number != expected:
+      raise ValueError(f'expected part {expected}, found part {number}')
+    return sizes[number]
+
+  def shared_bytes(number: int) -> bytes:
+    if number not in shared:
+      shared[number] = file.read(size_of(number))
+    return shared[number]
+
+  def decode(tree: Any) -> Any:
     if isinstance(tree, list):
-      return [self.decode(item) for item in tree]
+      return [decode(item) for item in tree]
     if isinstance(tree, dict):
       ((kind, content),) = tree.items()
-      return self._decoders[kind](content)
+      return decoders[kind](content)
     return tree
 
-  def _take(self, number: int) -> int:
-    """Returns the size of the next part, checking its number."""
-    if number != self._next:
-      raise ValueError(f'expected part {self._next}, found part {number}')
-    self._next += 1
-    return self._sizes[number]
+  decoders: dict[str, Callable[[Any], Any]] = {
+    'tuple': lambda items: tuple(map(decode, items)),
+    'dict': lambda pairs: {decode(key): decode(x) for key, x in pairs},
+    'bytes': shared_bytes,
+    'array': lambda described: _read_array(file, size_of, *described),
+    'scalar': lambda described: _DTYPES[described[0]].type(described[1]),
+  }
+  return decode
 
-  def _shared_bytes(self, number: int) -> bytes:
-    if number not in self._bytes:
-      self._bytes[number] = self._file.read(self._take(number))
-    return self._bytes[number]
 
-  def _array(
-    self, dtype: str, shape: list[int], order: Any, number: int
-  ) -> np.ndarray:
-    kind = _DTYPES[dtype]
-    size = self._take(number)
-    if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != size:
-      raise ValueError(f'{size} bytes do not fit {dtype} of shape {shape}')
-    flat = np.empty(size, np.uint8)
-    self._file.readinto(flat)  # type: ignore[attr-defined]
-    return flat.view(kind).reshape(shape, order=order)
+def _read_array(
+  file: BinaryIO,
+  size_of: Callable[[int], int],
+  dtype: str,
+  shape: list[int],
+  order: Any,
+  number: int,
+) -> np.ndarray:
+  kind = _DTYPES[dtype]
+  size = size_of(number)
+  if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != size:
+    raise ValueError(f'{size} bytes do not fit {dtype} of shape {shape}')
+  flat = np.empty(size, np.uint8)
+  file.readinto(flat)  # type: ignore[attr-defined]
+  return flat.view(kind).reshape(shape, order=order)
