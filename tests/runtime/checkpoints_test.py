@@ -11,6 +11,7 @@ import pytest
 
 from bt_acme.runtime import checkpoints
 from tests import untrusted_test as hostile
+from tests.runtime import round_trips
 
 
 def tree(value, size=3):
@@ -76,16 +77,10 @@ def test_a_crash_while_saving_leaves_a_complete_checkpoint(
   assert len(names(folder)) == 2
 
 
-def flip(path):
-  data = bytearray(path.read_bytes())
-  data[len(data) // 2] ^= 1
-  path.write_bytes(data)
-
-
 @pytest.mark.parametrize(
   'file, damage',
   [
-    ('arrays.npz', flip),
+    ('arrays.npz', round_trips.flip),
     ('arrays.npz', pathlib.Path.unlink),
     ('values.json', lambda path: path.write_text('{"values": ')),
     ('values.json', lambda path: path.write_text('[]')),

@@ -1,6 +1,5 @@
 """Logs stay complete, also across resumes and crashes."""
 
-import csv
 import math
 
 import jax.numpy as jnp
@@ -11,17 +10,13 @@ import tensorboardX.proto.event_pb2
 from bt_acme.runtime import metrics as metrics_lib
 from bt_acme.runtime import provenance
 from bt_acme.runtime import summaries as summaries_lib
+from tests.launch import scripts
 
 
 @pytest.fixture(name='folder')
 def _folder(tmp_path):
   """Returns the directory of the logger with the label `actor`."""
   return tmp_path / 'logs' / 'actor'
-
-
-def _rows(path):
-  with path.open(newline='') as file:
-    return list(csv.DictReader(file))
 
 
 def _events(folder):
@@ -46,6 +41,14 @@ def _summaries(folder):
   ]
 
 
+def _log(workdir, *rows, **settings):
+  """Writes rows to the log of the actors."""
+  logger = metrics_lib.MetricsLogger(workdir, 'actor', **settings)
+  for row in rows:
+    logger.write(row)
+  logger.close()
+
+
 @pytest.mark.parametrize(
   'row, step',
   [
@@ -55,10 +58,8 @@ def _summaries(folder):
   ],
 )
 def test_rows_reach_csv_and_tensorboard(tmp_path, folder, row, step):
-  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
-  logger.write(row)
-  logger.close()
-  (found,) = _rows(folder / 'logs.csv')
+  _log(tmp_path, row)
+  (found,) = scripts.rows(tmp_path, 'actor')
   assert float(found['x']) == 2 and str(step) in found.values()
   # The number of actor steps takes precedence as the step.
   assert ('x', step, 2.0) in _summaries(folder)
@@ -67,11 +68,11 @@ def test_rows_reach_csv_and_tensorboard(tmp_path, folder, row, step):
 def test_a_non_finite_loss_is_written_with_one_warning(
   tmp_path, folder, caplog
 ):
-  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
-  for step, loss in enumerate([1.0, math.nan, math.inf]):
-    logger.write({'learner_steps': step, 'loss': jnp.float32(loss)})
-  logger.close()
-  assert [row['loss'] for row in _rows(folder / 'logs.csv')] == [
+  losses = enumerate([1.0, math.nan, math.inf])
+  _log(
+    tmp_path, *({'learner_steps': i, 'loss': jnp.float32(x)} for i, x in losses)
+  )
+  assert [row['loss'] for row in scripts.rows(tmp_path, 'actor')] == [
     *('1.0', 'nan', 'inf'),
   ]
   assert caplog.text.count('Non-finite metric loss=nan') == 1
@@ -93,10 +94,8 @@ def test_each_row_records_the_session_and_the_seconds(
   session = provenance.Session(number=2, started=1_000.0, seconds_before=50.0)
   monkeypatch.setattr(metrics_lib.time, 'time', lambda: 1_007.5)
   monkeypatch.setattr(provenance, 'current', lambda workdir: session)
-  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
-  logger.write({'actor_steps': 1, 'environment': 3, 'epsilon': 0.5, 'x': 1})
-  logger.close()
-  assert _rows(folder / 'logs.csv') == [
+  _log(tmp_path, {'actor_steps': 1, 'environment': 3, 'epsilon': 0.5, 'x': 1})
+  assert scripts.rows(tmp_path, 'actor') == [
     {
       **{'actor_steps': '1', 'environment': '3', 'epsilon': '0.5', 'x': '1'},
       **{'seconds': '57.5', 'session': '2'},
@@ -178,15 +177,11 @@ def test_a_cut_drops_later_rows(tmp_path, most, kept):
   table.cut(most)  # The last cell is empty.
 
 
-def test_early_rows_are_dropped_except_for_the_last(tmp_path, folder):
+def test_early_rows_are_dropped_except_for_the_last(tmp_path):
   times = iter(range(0, 100, 4))
-  logger = metrics_lib.MetricsLogger(
-    tmp_path, 'actor', time_delta=10.0, clock=lambda: next(times)
-  )
-  for step in range(5):
-    logger.write({'actor_steps': step})
-  logger.close()
-  steps = [row['actor_steps'] for row in _rows(folder / 'logs.csv')]
+  rows = [{'actor_steps': step} for step in range(5)]
+  _log(tmp_path, *rows, time_delta=10.0, clock=lambda: next(times))
+  steps = [row['actor_steps'] for row in scripts.rows(tmp_path, 'actor')]
   assert steps == ['0', '3', '4']
 
 
@@ -226,31 +221,29 @@ def test_a_resumed_run_gets_its_share_of_rows(num_rows):
 
 
 def test_a_log_is_cut_to_its_earlier_length(tmp_path, folder):
-  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
-  for steps in (0, 10, 20, 20, 30):
-    logger.write({'actor_steps': steps, 'x': steps / 2})
-  logger.close()
+  steps = (0, 10, 20, 20, 30)
+  _log(tmp_path, *({'actor_steps': step, 'x': step / 2} for step in steps))
   logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
   logger.cut({'actor_steps': 20, 'learner_steps': 0})
   logger.write({'actor_steps': 25, 'x': 3.0, 'more': 1})
   logger.close()
-  rows = _rows(folder / 'logs.csv')
+  rows = scripts.rows(tmp_path, 'actor')
   assert [row['actor_steps'] for row in rows] == ['0', '10', '20', '20', '25']
   # TensorBoard discards the rows of this and later steps.
   purges = [e.step for e in _events(folder) if e.session_log.status]
   assert purges == [21]
 
 
-def test_flush_writes_the_row_that_was_held_back(tmp_path, folder):
+def test_flush_writes_the_row_that_was_held_back(tmp_path):
   logger = metrics_lib.MetricsLogger(tmp_path, 'actor', time_delta=1e6)
   for x in (1, 2):
     logger.write({'x': x})
-  assert len(_rows(folder / 'logs.csv')) == 1
+  assert len(scripts.rows(tmp_path, 'actor')) == 1
   for _ in range(2):
     logger.flush()
-    assert len(_rows(folder / 'logs.csv')) == 2
+    assert len(scripts.rows(tmp_path, 'actor')) == 2
   logger.close()
-  assert [row['x'] for row in _rows(folder / 'logs.csv')] == ['1', '2']
+  assert [row['x'] for row in scripts.rows(tmp_path, 'actor')] == ['1', '2']
 
 
 def test_rows_are_buffered_while_the_disk_is_full(
@@ -273,7 +266,7 @@ def test_rows_are_buffered_while_the_disk_is_full(
   assert caplog.text.count('Disk full; buffering rows of') == 1
   logger.close()
   summaries.close()
-  steps = [int(row['actor_steps']) for row in _rows(folder / 'logs.csv')]
+  steps = [int(row['actor_steps']) for row in scripts.rows(tmp_path, 'actor')]
   assert steps == list(range(1, 31))
   # TensorBoard lacks some of these rows, but has all later ones.
   curve = {step for tag, step, _ in _summaries(folder) if tag == 'y'}

@@ -13,6 +13,7 @@ import bt_acme
 from bt_acme.config import run as run_config
 from bt_acme.runtime import checkpoints, saved_nodes
 from tests.agents import fakes
+from tests.runtime import round_trips
 
 _DATA = pathlib.Path(__file__).parents[1] / 'data'
 STATES = {'actor': {'step': (1, None)}, 'learner': {'replay': [b'12', 3.5]}}
@@ -49,17 +50,6 @@ def test_a_checkpoint_without_states_does_not_resume(saved):
     saved_nodes.read(run, agent)
 
 
-def flip(place):
-  """Returns a function that changes one bit of its data."""
-
-  def flipped(data):
-    changed = bytearray(data)
-    changed[place] ^= 1
-    return bytes(changed)
-
-  return flipped
-
-
 def body(sizes, tree, parts=b''):
   return json.dumps({'sizes': sizes, 'tree': tree}).encode() + b'\n' + parts
 
@@ -67,9 +57,9 @@ def body(sizes, tree, parts=b''):
 @pytest.mark.parametrize(
   'damage, keeps_sum',
   [
-    (flip(30), False),
+    (lambda path: round_trips.flip(path, 30), False),
     *(
-      (lambda data, forged=forged: forged, True)
+      (lambda path, forged=forged: path.write_bytes(forged), True)
       for forged in (
         pickle.dumps(print),
         b'',
@@ -87,7 +77,7 @@ def test_a_damaged_or_foreign_file_is_refused_in_one_line(
   saved, monkeypatch, damage, keeps_sum
 ):
   run, agent, path = saved
-  path.write_bytes(damage(path.read_bytes()))
+  damage(path)
   if keeps_sum:
     monkeypatch.setattr(checkpoints, 'check_sha256', lambda *args: None)
   with pytest.raises(ValueError, match='do not fit this run') as info:
@@ -137,7 +127,7 @@ def test_a_run_of_an_earlier_version_resumes(old_run):
 
 def test_a_damaged_file_of_an_earlier_version_is_refused(old_run):
   path = old_run / 'checkpoints' / 'run'
-  path.write_bytes(flip(-33)(path.read_bytes()))
+  round_trips.flip(path, -33)
   with pytest.raises(ValueError, match='do not fit this run'):
     bt_acme.load_run(old_run)
 

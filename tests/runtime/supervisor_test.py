@@ -59,14 +59,14 @@ class Engine(base.Engine):
       True, the node does not get the signal.
   """
 
-  def __init__(self, script):
+  def __init__(self, script, deaf):
     super().__init__(Queue())
     self.queue = self._queue
     self.calls = []
     self.attempts = []
     self.environments = {}
     self.script = {k.replace('_', '/'): list(v) for k, v in script.items()}
-    self.deaf = ()
+    self.deaf = deaf
     self.on_place = self.scheduled
     self.on_signal = lambda title, signum: False
 
@@ -177,9 +177,9 @@ def make_program():
 
 @pytest.fixture(name='launch')
 def make_launch(tmp_path):
-  def launch(prepare=lambda engine: None, most=3, **script):
+  def launch(prepare=lambda engine: None, most=3, deaf=(), **script):
     """Runs a program; returns its exit code and the engine."""
-    engine = Engine(script)
+    engine = Engine(script, deaf)
     prepare(engine)
     engine.program = make_program()
     policy = supervisor.Policy(
@@ -467,12 +467,11 @@ def test_the_program_has_a_restart_budget(launch, capsys):
   ],
 )
 def test_shutdown_timeouts(launch, capsys, deaf, coordinator, seconds):
-  def prepare(engine):
-    engine.deaf = (deaf,)
-
   working = dict.fromkeys(('learner_0', 'actor_0', 'actor_1'), [work])
   code, engine = launch(
-    prepare, coordinator_0=[both(work, coordinator), finish], **working
+    deaf=(deaf,),
+    coordinator_0=[both(work, coordinator), finish],
+    **working,
   )
   assert engine.times('SIGKILL', f'{deaf}/0')[0] == seconds
   errors = capsys.readouterr().err
@@ -490,22 +489,18 @@ def test_shutdown_timeouts(launch, capsys, deaf, coordinator, seconds):
 def test_a_node_that_has_saved_loses_nothing_if_it_is_slow_to_exit(
   launch, capsys
 ):
-  def prepare(engine):
-    engine.deaf = ('learner',)
-
   saved = both(work, send(heartbeats.SAVED_MARK))
-  code, engine = launch(prepare, learner_0=[saved], coordinator_0=[finish])
+  code, engine = launch(
+    deaf=('learner',), learner_0=[saved], coordinator_0=[finish]
+  )
   assert code == 0 and 'learner/0' in engine.titles('SIGKILL')
   assert 'did not stop' not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('number', [1, 2])
 def test_a_second_ctrl_c_kills_all_nodes_immediately(launch, capsys, number):
-  def prepare(engine):
-    engine.deaf = ('learner', 'actor')
-
   code, engine = launch(
-    prepare,
+    deaf=('learner', 'actor'),
     # Its second attempt sends no heartbeat, so the first Ctrl-C kills it.
     actor_0=[die],
     coordinator_0=[both(work, *[later(3.0, interrupt)] * number)],
@@ -556,15 +551,15 @@ def test_a_failure_while_stopping_counts_in_checked_nodes(
 @pytest.mark.parametrize('last, expected', [(0, 130), (1, 1)])
 def test_ctrl_c_during_the_shutdown_lets_nodes_save(launch, last, expected):
   def prepare(engine):
-    engine.deaf = ('learner',)
-
     def interrupt_once(title, signum):
       if (title, signum) == ('learner/0', signal.SIGTERM):
         interrupt(engine, title)
 
     engine.on_signal = interrupt_once
 
-  code, engine = launch(prepare, most=0, coordinator_0=[both(work, end(last))])
+  code, engine = launch(
+    *(prepare, 0, ('learner',)), coordinator_0=[both(work, end(last))]
+  )
   assert code == expected
   # The learner had its whole timeout before it was killed.
   assert engine.times('SIGKILL', 'learner/0') == [5.0]

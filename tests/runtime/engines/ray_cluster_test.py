@@ -18,17 +18,10 @@ pytest.importorskip('launchpad', reason='needs the full environment')
 from bt_acme.config import placement
 from bt_acme.runtime import events, heartbeats
 from bt_acme.runtime.engines import ray_cluster
+from tests.launch import machines as machines_lib
 from tests.launch import scripts
 
-PYTHON = scripts.ROOT / '.venv-ray' / 'bin' / 'python'
-# The environment variables of all machines.
-VARIABLES = {
-  'RAY_AUTH_MODE': 'token',
-  'RAY_AUTH_TOKEN': 'a-secret-of-this-test',
-  'RAY_USAGE_STATS_ENABLED': '0',
-  # A computer that also runs other tests may be slow.
-  'RAY_raylet_start_wait_time_s': '120',
-}
+PYTHON = machines_lib.RAY / 'python'
 
 if not PYTHON.exists():
   pytest.skip('needs the environment of `make ray`', allow_module_level=True)
@@ -81,7 +74,7 @@ class Machines:
 
 @pytest.fixture(name='machines', scope='module')
 def start_machines():
-  with mock.patch.dict('os.environ', VARIABLES):
+  with mock.patch.dict('os.environ', machines_lib.VARIABLES):
     with contextlib.closing(Machines()) as machines:
       yield machines
 
@@ -262,13 +255,11 @@ def test_a_run_survives_the_loss_of_a_machine(machines, tmp_path):
     'run_ngu',
     workdir,
     *scripts.NGU,
-    '--lp_launch_type=ray',
-    f'--ray_address={machines.address}',
-    f'--ray_python={PYTHON}',
+    *machines_lib.flags(machines.address),
     '--num_actors=2',
     '--num_evaluators=0',
     '--max_actor_steps=1000000',
-    environment=VARIABLES,
+    environment=machines_lib.VARIABLES,
   ) as script:
 
     def wait_until(condition):
