@@ -20,6 +20,7 @@ from bt_acme.runtime import (
   saver,
 )
 from tests.replay import episodes, reverb_replay
+from tests.runtime import round_trips
 
 _SIZES = {'max_replay_size': 12, 'samples_per_insert': 100.0}
 
@@ -110,15 +111,9 @@ def test_a_replay_is_restored_exactly(saved, tmp_path):
     replay.close()
 
 
-def flip(path):
-  data = bytearray(path.read_bytes())
-  data[len(data) // 2] ^= 1
-  path.write_bytes(data)
-
-
 @pytest.mark.parametrize(
   'damage, name',
-  [(flip, 'chunks.tfrecord'), (pathlib.Path.unlink, 'DONE')],
+  [(round_trips.flip, 'chunks.tfrecord'), (pathlib.Path.unlink, 'DONE')],
 )
 def test_a_damaged_replay_is_an_error_until_it_is_deleted(
   saved, tmp_path, damage, name

@@ -1,4 +1,4 @@
-"""Serialization round trips."""
+"""Serialization round trips, and damage to saved files."""
 
 import io
 
@@ -11,3 +11,10 @@ def round_trip(value):
   serialization.dump(value, file)
   file.seek(0)
   return serialization.load(file, len(file.getvalue()))
+
+
+def flip(path, place=None):
+  """Changes one bit of a file, in the middle by default."""
+  data = bytearray(path.read_bytes())
+  data[len(data) // 2 if place is None else place] ^= 1
+  path.write_bytes(data)
