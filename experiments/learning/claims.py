@@ -3,7 +3,7 @@
 Several tables may show the same run, which is executed only once. Run `s` of an
 algorithm that transfers a behavior uses the behavior of pre-training run `s`,
 or always the same behavior that comes with the package (`margin`, `alone`,
-`longer`, `wide`, `preset`). Most results therefore show how consistent
+`laws`, `longer`, `wide`, `preset`). Most results therefore show how consistent
 pre-training and transfer are together.
 
 The environments were chosen as follows. Each cell of the chain has its own
