@@ -23,7 +23,7 @@ AT_MOST = {
   'lines of code in benchmarks': 2_616,
   'classes': 257,
   'public class names that several classes have': 2,
-  'lines of tests': 30_376,
+  'lines of tests': 30_401,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

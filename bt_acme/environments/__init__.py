@@ -149,7 +149,7 @@ def make_vector(
   seed: int,
   first_environment: int = 0,
   num_stacked: int = 0,
-  emulated: bool = True,
+  joint_emulator: bool = True,
 ) -> vector.VectorEnvironment:
   """Creates the environments of one process, which are stepped together.
 
@@ -165,7 +165,8 @@ def make_vector(
       environment's episodes depend on its own index only, not on the other
       environments in its process.
     num_stacked: the number of frames in an observation; see `make`.
-    emulated: whether Atari games may run in ale-py's vector environment.
+    joint_emulator: whether the games of Atari run in ale-py's vector
+      environment, which is faster but has no access to single games.
 
   Returns:
     The environments.
@@ -185,7 +186,7 @@ def make_vector(
   """
   indices = range(first_environment, first_environment + num_environments)
   seeds = [seed_of(seed, i) for i in indices]
-  if emulated and len(names_in(name)) == 1:
+  if joint_emulator and len(names_in(name)) == 1:
     maker = registry.find(name)
     if maker.make_vector is not None:
       return maker.make_vector(seeds, stack=num_stacked or _ATARI_STACK)

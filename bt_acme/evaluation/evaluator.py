@@ -75,7 +75,7 @@ class Evaluator:
       seed=seed,
       first_environment=first_environment,
       num_stacked=agent.spec.num_stacked,
-      emulated=False,  # Videos need the environments themselves.
+      joint_emulator=False,  # Videos need the environments themselves.
     )
     self._actor = vector_actor.VectorActor(
       agent,

@@ -10,7 +10,7 @@
            explorer would learn to avoid a goal, which ends the episode.
   bank     The other behaviors of the bank rarely reach the reward. Their extra
            actions, together with that of the first one, would be too much to
-           learn.
+           learn, so they only fly (`behavior_roles`).
 """
 
 import dataclasses

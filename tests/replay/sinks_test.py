@@ -56,27 +56,34 @@ def test_a_sequence_without_trained_steps_is_omitted(
     written.blocks.clear()
 
 
-_UNRELATED = np.random.default_rng(1).integers(256, size=(5, 6, 4))
-
-
 @pytest.mark.parametrize(
   'change, message',
   [
-    ({'observation': _UNRELATED.astype(np.uint8)}, 'num_stacked=4'),
     ({'observation': np.zeros((5, 6, 3), np.uint8)}, r'uint8 \(5, 6, 4\)'),
     ({'observation': np.zeros((5, 6, 4))}, r'uint8 \(5, 6, 4\)'),
     ({'proposal': types.NO_ACTION}, 'proposal is missing: with kickstart'),
   ],
 )
-def test_a_step_that_does_not_fit_is_rejected(change, message):
+@pytest.mark.parametrize('num_before', [0, P])
+def test_a_step_that_does_not_fit_is_rejected(change, message, num_before):
+  _add_changed(change, message, num_before)
+
+
+def test_an_observation_that_is_not_stacked_is_rejected():
+  unrelated = np.random.default_rng(1).integers(256, size=(5, 6, 4))
+  _add_changed({'observation': unrelated.astype(np.uint8)}, 'num_stacked=4', P)
+
+
+def _add_changed(change, message, num_before):
+  """Adds steps, and then one that is rejected because of a change."""
   written = episodes.make_sink(episodes.make_shapes(has_proposals=True))
   episode = episodes.make_episode(
-    np.random.default_rng(0), P + 1, written.shapes
+    np.random.default_rng(0), num_before + 1, written.shapes
   )
-  for step in episode.steps[:P]:
+  for step in episode.steps[:num_before]:
     written.sink.add(step)
   with pytest.raises(ValueError, match=message):
-    written.sink.add(episode.steps[P]._replace(**change))
+    written.sink.add(episode.steps[num_before]._replace(**change))
 
 
 def test_priorities_are_those_of_the_sequences():

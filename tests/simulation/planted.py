@@ -4,8 +4,10 @@
 """
 
 import contextlib
+import os
 import pathlib
 import random
+import weakref
 from unittest import mock
 
 from bt_acme import files
@@ -81,15 +83,16 @@ def _(real):
 
 @_bug('the lock of the workdir is not released', workdir_lock, 'held')
 def _(real):
-  opened = []  # The last reference to a file closes it.
+  opened = []
 
   @contextlib.contextmanager
   def held(workdir):
     path = pathlib.Path(workdir) / workdir_lock.FILE
     files.make_folder(path.parent)
-    opened.append(open(workdir_lock._take(path, workdir)))
+    opened.append(workdir_lock._take(path, workdir))
     yield
 
+  weakref.finalize(held, lambda: [os.close(each) for each in opened])
   return held
 
 

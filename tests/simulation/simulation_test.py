@@ -41,6 +41,8 @@ def test_a_seed_determines_everything():
   first, second = simulation.play(history), simulation.play(history)
   assert first.events == second.events and len(first.events) > 30
   assert first.error is second.error is None
+  assert first.recoveries == second.recoveries
+  assert first.num_faults == second.num_faults
   assert simulation.play(session.draw(6, 30)).events != first.events
 
 

@@ -66,6 +66,12 @@ def test_flights_execute_behaviors_by_their_weights(extra_action):
   assert actor.metrics()['flights'] >= 1
 
 
+def test_evaluation_disables_flights_but_not_the_extra_action():
+  settings = {'evaluation': True, **scripted.ALWAYS_FLY}
+  actor, _ = make_actor(int32s(0, 3, 1), [Recorder([2])], **settings)
+  np.testing.assert_array_equal(play(actor, 3), [0, 2, 1])
+
+
 def test_each_episode_resets_the_state():
   policy = Recorder([1])
   actor, inner = make_actor(int32s(0, 0, 0, 3), [policy], flights=False)

@@ -89,7 +89,8 @@ def test_jump_start_matches_its_reference(scale, window):
     [float(x) for x in returns], [int(x) for x in lengths], **settings
   )
   config = config_lib.TransferConfig(
-    **{f'jump_start_{name}': value for name, value in settings.items()}
+    flight_law='jump_start',
+    **{f'jump_start_{name}': value for name, value in settings.items()},
   )
   end = jax.jit(jump_start.end_episode, static_argnums=1)
   state, shares = jump_start.new_state(), []

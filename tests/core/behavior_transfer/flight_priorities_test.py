@@ -43,6 +43,8 @@ def test_probabilities_match_the_reference(num, window, weights, spread):
   assert actual.shape == (4,) and actual.dtype == np.float64
   np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-15)
   np.testing.assert_allclose(actual.sum(), 1, rtol=1e-12)
+  if not spread:
+    np.testing.assert_allclose(actual, weights / np.sum(weights), rtol=1e-9)
 
 
 @pytest.mark.parametrize('scale', [1e-300, 1e-3, 1.0, 1e300])

@@ -52,7 +52,7 @@ def test_cross_entropy_matches_the_reference(scale, temperature, num_actions):
 
 
 @pytest.mark.parametrize('steps', [0, 1, 50, 99, 100, 101, 2**31 - 1])
-@pytest.mark.parametrize('initial', [0.0, 0.5, 1e9])
+@pytest.mark.parametrize('initial', [1e-30, 0.5, 1e9])
 def test_the_weight_falls_to_zero(steps, initial):
   config = config_lib.TransferConfig(
     kickstarting=initial, kickstarting_steps=100
