@@ -1,6 +1,7 @@
 """Settings of behavior transfer (Campos et al. 2021, Sec. 3)."""
 
 import dataclasses
+from typing import Any, Mapping
 
 from bt_acme.config import checks
 
@@ -283,16 +284,8 @@ class TransferConfig:
     if not self.flights:
       of_flights = ('flight_priorities', 'flight_law', 'flight_epsilon')
       checks.require_defaults(self, *of_flights, without='flights=False')
-    for setting, value, names in _ONLY_WITH:
-      if getattr(self, setting) != value:
-        without = f'{setting}={getattr(self, setting)!r}'
-        checks.require_defaults(self, *names, without=without)
-    if not self.kickstarts:
-      checks.require_defaults(
-        self,
-        *('kickstarting_steps', 'kickstarting_temperature'),
-        without='kickstarting=0',
-      )
+    for name, without in unused(vars(self)).items():
+      checks.require_defaults(self, name, without=without)
     if self.flight_law == 'jump_start':
       checks.require_defaults(
         self, 'flight_probability', without="flight_law='jump_start'"
@@ -300,3 +293,23 @@ class TransferConfig:
     checks.require_order(
       vars(self), 'min_flight_probability', 'max_flight_probability'
     )
+
+
+def unused(settings: Mapping[str, Any]) -> dict[str, str]:
+  """Returns the settings that have no effect.
+
+  Args:
+    settings: values by name; other settings have their defaults.
+
+  Returns:
+    By name, the setting and its value with which they have no effect.
+  """
+  found: dict[str, str] = {}
+  for setting, needed, names in _ONLY_WITH:
+    value = settings.get(setting, getattr(TransferConfig, setting))
+    if value != needed:
+      found.update(dict.fromkeys(names, f'{setting}={value!r}'))
+  if not settings.get('kickstarting'):
+    names = ('kickstarting_steps', 'kickstarting_temperature')
+    found.update(dict.fromkeys(names, 'kickstarting=0'))
+  return found

@@ -15,6 +15,7 @@ from typing import Any
 from bt_acme import config as config_lib
 from bt_acme import files, untrusted
 from bt_acme.config import run as run_config
+from bt_acme.config import transfer
 from bt_acme.runtime import workdir_lock
 
 _FILE = 'config.json'
@@ -117,17 +118,18 @@ def read_identity(workdir: str) -> dict[str, Any]:
   try:
     identity: dict[str, Any] = untrusted.read_json(path)
     parts = [identity['run'], identity['config'], identity.get(_WEIGHTS, {})]
+    parts.append(identity['config'].get('transfer', {}))
+    if not all(isinstance(x, dict) for x in parts):
+      raise ValueError('it is incomplete')
     _convert(identity)
     names = [identity['agent'], *identity.get(_BEHAVIORS, ())]
-    if not all(isinstance(x, dict) for x in parts) or not all(
-      isinstance(x, str) for x in names
-    ):
+    if not all(isinstance(x, str) for x in names):
       raise ValueError('it is incomplete')
   except OSError as error:
     raise ValueError(
       f'workdir={workdir!r} does not contain a run. Pass the workdir of a run.'
     ) from error
-  except (ValueError, KeyError, TypeError) as error:
+  except (AttributeError, ValueError, KeyError, TypeError) as error:
     raise ValueError(
       f'workdir={workdir!r}: {_FILE} is damaged '
       f'({untrusted.one_line(error)}). Choose another workdir.'
@@ -136,7 +138,13 @@ def read_identity(workdir: str) -> dict[str, Any]:
 
 
 def _convert(identity: dict[str, Any]) -> None:
-  """Converts the behaviors that earlier versions recorded as flags."""
+  """Converts a record of an earlier version.
+
+  It may contain behaviors as flags, and settings without any effect.
+  """
+  settings = identity['config'].get('transfer', {})
+  for name in transfer.unused(settings):
+    settings.pop(name, None)
   flags = identity.get(_BEHAVIORS)
   if isinstance(flags, dict):
     names = str(flags['behavior']).split(',')

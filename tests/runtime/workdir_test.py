@@ -18,6 +18,25 @@ def make_run(tmp_path, **changes):
   return run_config.RunConfig(workdir=str(tmp_path / 'run'), **changes)
 
 
+def test_recorded_settings_without_an_effect_have_their_defaults(tmp_path):
+  run, config = make_run(tmp_path), config_lib.BTConfig()
+  workdir.claim(run, config)
+  path = pathlib.Path(run.workdir) / 'config.json'
+  identity = json.loads(path.read_text())
+  ignored = {'priority_signal': 'return', 'kickstarting_steps': 6}
+  identity['config']['transfer'].update(ignored)
+  path.write_text(json.dumps(identity))
+  recorded = workdir.read_identity(run.workdir)['config']
+  assert config_lib.from_dict(config_lib.BTConfig, recorded) == config
+  assert workdir.claim(run, config)
+  # Settings that have an effect still count.
+  learned = {'flight_priorities': 'learned', 'priority_signal': 'return'}
+  identity['config']['transfer'].update(learned)
+  path.write_text(json.dumps(identity))
+  with pytest.raises(ValueError, match="priority_signal='return' then"):
+    workdir.claim(run, config)
+
+
 def test_the_same_run_is_resumed(tmp_path):
   run = make_run(tmp_path)
   extra = {'behaviors': ['x']}
