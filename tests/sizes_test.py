@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_245,
-  'lines of code in bt_acme/runtime': 4_345,
-  'lines of code in experiments': 4_641,
+  'lines of code': 24_258,
+  'lines of code in bt_acme/runtime': 4_350,
+  'lines of code in experiments': 4_648,
   'lines of code in benchmarks': 2_616,
-  'classes': 257,
+  'classes': 260,
   'public class names that several classes have': 2,
-  'lines of tests': 30_401,
+  'lines of tests': 30_540,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

@@ -8,7 +8,7 @@ to screen positions was measured on the ROM of ale-py.
 
 import collections
 import dataclasses
-from typing import Any, Counter, Mapping, Sequence
+from typing import Any, Counter, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -32,8 +32,13 @@ ROWS, COLUMNS = ROOM_HEIGHT // CELL, ROOM_WIDTH // CELL
 # every floor is in the same column. The game starts in room 1.
 FLOORS = (range(3), range(3, 8), range(8, 15), range(15, 24))
 
-# A room, and the row and column of a cell in it, from the top left.
-Position = tuple[int, int, int]
+
+class Position(NamedTuple):
+  """A cell of a room; row 0 is at the top and column 0 at the left."""
+
+  room: int
+  row: int
+  column: int
 
 
 def position(ram: np.ndarray) -> Position:
@@ -44,7 +49,7 @@ def position(ram: np.ndarray) -> Position:
   """
   row = (_ROW_OF_Y - int(ram[_Y]) - ROOM_TOP) // CELL
   column = (int(ram[_X]) + _COLUMN_OF_X) // CELL
-  return (
+  return Position(
     int(ram[_ROOM]),
     min(max(row, 0), ROWS - 1),
     min(max(column, 0), COLUMNS - 1),
@@ -87,7 +92,7 @@ class Visits:
   @property
   def rooms(self) -> int:
     """The number of distinct rooms."""
-    return len({position[0] for position in self.counts})
+    return len({position.room for position in self.counts})  # english: ok
 
   @property
   def positions(self) -> int:
@@ -111,8 +116,7 @@ class Visits:
     self.counts[here] += 1
     visited.add(here)
     screen = environment.render_rgb()  # uint8 [210, 160, 3].
-    room, *_ = here
-    self.pictures[room] = screen[ROOM_TOP : ROOM_TOP + ROOM_HEIGHT]
+    self.pictures[here.room] = screen[ROOM_TOP : ROOM_TOP + ROOM_HEIGHT]
 
 
 def player(

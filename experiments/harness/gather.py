@@ -67,7 +67,7 @@ def gather(
     columns = _columns(folder, spec, status, measured)
     rows.append(dataset.RunRow(scale=scale, **columns))
     scores += measured
-    problems += [(note, spec.id) for note in notes]
+    problems += [dataset.Problem(note, spec.id) for note in notes]
     is_complete = status == dataset.DONE and (
       spec.stage == runs.PRETRAINING
       or any(score.source == dataset.FINAL for score in measured)

@@ -70,8 +70,10 @@ class SmallScore(NamedTuple):
   episodes: int
 
 
-# A cell, a direction, and the doors opened in this episode.
-_State = tuple[tuple[int, int], int, frozenset[tuple[int, int]]]
+class _State(NamedTuple):
+  cell: tuple[int, int]
+  direction: int
+  opened: frozenset[tuple[int, int]]  # The doors opened in this episode.
 
 
 def measure(env: str, episodes: int, seed: int = 0) -> SmallScore:
@@ -132,7 +134,7 @@ def solve(
   inner = environment._env
   _check_static(inner)
   x, y = map(int, inner.agent_pos)
-  start = ((x, y), int(inner.agent_dir), frozenset[tuple[int, int]]())
+  start = _State((x, y), int(inner.agent_dir), frozenset())
   # Entries are (cost, order, state, actions); equal costs keep their order. The
   # bonus of opened doors is added at the end, so that no cost is negative.
   queue: list[tuple[float, int, _State, tuple[int, ...]]] = [(0, 0, start, ())]
@@ -144,14 +146,13 @@ def solve(
     if state in seen or len(actions) > inner.max_steps:
       continue
     seen.add(state)
-    cell, _, opened = state
-    if isinstance(inner.grid.get(*cell), world_object.Goal):
-      value = 1 - cost + bonuses.get('door', 0.0) * len(opened)
+    if isinstance(inner.grid.get(*state.cell), world_object.Goal):
+      value = 1 - cost + bonuses.get('door', 0.0) * len(state.opened)
       solutions.append((value, actions))
       continue
     for action, then in _moves(inner.grid, state):
       step_cost = _STEP_COST / inner.max_steps
-      if then[0] != cell:
+      if then.cell != state.cell:
         step_cost -= bonuses.get('new_cell', 0.0)
       heapq.heappush(
         queue, (cost + step_cost, next(order), then, (*actions, action))
@@ -169,16 +170,15 @@ def _moves(grid: Any, state: _State) -> Iterator[tuple[int, _State]]:
 
   Actions that enter lava are omitted.
   """
-  cell, direction, opened = state
   for action, turn in ((_LEFT, -1), (_RIGHT, 1)):
-    yield action, (cell, (direction + turn) % 4, opened)
-  dx, dy = _DIRECTIONS[direction]
-  ahead = (cell[0] + dx, cell[1] + dy)
+    yield action, state._replace(direction=(state.direction + turn) % 4)
+  dx, dy = _DIRECTIONS[state.direction]
+  ahead = (state.cell[0] + dx, state.cell[1] + dy)
   thing = grid.get(*ahead)
-  if isinstance(thing, world_object.Door) and ahead not in opened:
-    yield _TOGGLE, (cell, direction, opened | {ahead})
+  if isinstance(thing, world_object.Door) and ahead not in state.opened:
+    yield _TOGGLE, state._replace(opened=state.opened | {ahead})
   elif isinstance(thing, _PASSABLE):
-    yield _FORWARD, (ahead, direction, opened)
+    yield _FORWARD, state._replace(cell=ahead)
 
 
 def _bound(

@@ -160,7 +160,7 @@ def combined(
   """
   some = {run.env for run in found}
   what = f'{arm} was not run on'
-  problems = [(what, env) for env in envs if env not in some]
+  problems = [Problem(what, env) for env in envs if env not in some]
   problems += [
     dataset_lib.problem_of(run, 'No evaluation near the required step')
     for run, one in found.items()
@@ -177,7 +177,7 @@ def combined(
     'because there are no more on'
   )
   problems += [
-    (what, env)
+    Problem(what, env)
     for env, usable in by_env.items()
     if len(usable) == seeds < max(counts)
   ]

@@ -40,8 +40,6 @@ def test_external_agents_are_found_under_their_old_name():
     ({'base': peers.dqn_builder(None)}, 'DQNBuilder already exists.*lambda'),
     ({'base': 7}, 'base_builder=7 is neither a builder of dm-acme'),
     ({'base': lambda spec: None}, 'nor a function that returns such a'),
-    ({'base': agents.BTBuilder}, 'BTBuilder'),
-    ({'given': [fakes.Proposing(2.7)]}, "behavior 'mine' returns float32"),
     (_CONTINUOUS, 'extra_action=True needs discrete.*extra_action=False'),
     ({**_CONTINUOUS, 'extra_action': False}, "'uniform'.*FromCallable"),
     (
@@ -52,7 +50,19 @@ def test_external_agents_are_found_under_their_old_name():
   ],
 )
 def test_arguments_that_do_not_fit_are_rejected(arguments, message):
-  with pytest.raises((TypeError, ValueError), match=message):
+  with pytest.raises(ValueError, match=message):
+    peers.build(**arguments)
+
+
+@pytest.mark.parametrize(
+  'arguments, message',
+  [
+    ({'base': agents.BTBuilder}, "missing 1 required .*'behaviors'"),
+    ({'given': [fakes.Proposing(2.7)]}, "behavior 'mine' returns float32"),
+  ],
+)
+def test_arguments_of_another_type_are_rejected(arguments, message):
+  with pytest.raises(TypeError, match=message):
     peers.build(**arguments)
 
 

@@ -101,6 +101,24 @@ def finish(learner, num_steps):
   return learner.save()['arrays'], learner.largest_priority()
 
 
+# tests/learner_test.py restores NGU.
+def test_a_restored_learner_continues_as_if_uninterrupted():
+  agent, samples = make_agent(), iter(fakes.make_samples(5))
+  learner = make_learner(agent, samples)
+  for _ in range(2):
+    learner.step()
+  state, rest = learner.save(), list(samples)
+  # A learner without steps has the priority 1.
+  assert state['values']['max_priority'] != 1
+  learner._dataset = iter(rest)
+  expected = finish(learner, len(rest))
+  fresh = learner_lib.Learner(agent, jax.random.key(7), iter(rest))
+  fresh.restore(state)
+  assert fresh.learner_steps == int(state['arrays'].learner_steps) == 2
+  # Without the state of the optimizer, these steps would differ.
+  chex.assert_trees_all_equal(finish(fresh, len(rest)), expected)
+
+
 def aligned_copy(array):
   """Returns a copy in aligned memory, which JAX on a CPU uses directly."""
   memory = np.empty(array.nbytes + 64, np.uint8)
@@ -164,8 +182,7 @@ def train_on_devices():
     assert max_priority > 1
 
 
-# tests/core/data_parallel_test.py compares the steps with those on one device,
-# and tests/learner_test.py restores a learner on one.
+# tests/core/data_parallel_test.py compares the steps with those on one device.
 def test_a_learner_on_four_devices_is_restored():
   python.run_on_four_devices(
     'from tests.agents import learner_test as t; t.train_on_devices()'

@@ -122,3 +122,10 @@ data_parallel_test.compare('bt')
 
 def test_four_devices_compute_the_same_update_as_one():
   python.run_on_four_devices(_COMPARE)
+
+
+def test_zero_uses_all_devices():
+  shardings = data_parallel.make_shardings(
+    config_lib.LearnerConfig(batch_size=8, num_devices=0)
+  )
+  assert shardings.state.device_set == set(jax.local_devices())

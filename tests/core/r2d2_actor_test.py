@@ -73,6 +73,29 @@ def test_frequencies_and_probabilities_match_reference(margin, temperature):
   assert margin < 3 or np.argmax(preferred) >= _A - 2
 
 
+def test_stored_state_is_from_before_the_step():
+  """Unrolling from the stored state reproduces the actor's greedy choices."""
+  shown = toys.episodes(40, starts=(0, 23))
+  _, extras, states, inputs = _run(0.5, shown)
+  stored = extras['recurrent_state']
+  for start in (0, 23):  # The state is zero at the start of an episode.
+    assert not np.any(stored.hidden[start]) and not np.any(stored.cell[start])
+  assert np.all(np.any(stored.cell[1:23] != 0, axis=-1))
+  np.testing.assert_array_equal(
+    stored.hidden[1:23], states.recurrent_state.hidden[:22]
+  )
+  for first, end in ((0, 23), (23, 40), (7, 15)):
+    state = jax.tree.map(lambda x, t=first: x[t][None], stored)
+    rows = jax.tree.map(lambda x, f=first, e=end: x[f:e, None], inputs)
+    q_values, last = jax.jit(_NETWORK.unroll)(_PARAMS, *rows[:3], state)
+    np.testing.assert_array_equal(
+      np.argmax(q_values[:, 0], axis=-1), extras['greedy_choice'][first:end]
+    )
+    np.testing.assert_allclose(
+      last.cell[0], states.recurrent_state.cell[end - 1], rtol=1e-5
+    )
+
+
 def test_epsilon_and_shapes_are_constant_and_no_key_is_used_twice():
   _, _, states, _ = _run(0.25, toys.episodes(50, starts=(0, 7, 19)))
   np.testing.assert_array_equal(states.epsilon, np.full(50, 0.25, np.float32))

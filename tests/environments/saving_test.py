@@ -64,9 +64,9 @@ def check_continues(make, num_before, num_after):
 @pytest.mark.parametrize(
   'name, num_before, num_after',
   [
-    *itertools.product(ATARI[:3], [0, 411], [60]),
+    *itertools.product(ATARI[:3], [0, 37, 411], [60]),
     (ATARI[3], 37, 60),
-    *itertools.product(NAMES, [0, 411], [300]),
+    *itertools.product(NAMES, [0, 37, 411], [300]),
     *((name, 60, 25) for name in minigrid.names()),
   ],
 )
