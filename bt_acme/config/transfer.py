@@ -310,6 +310,6 @@ def unused(settings: Mapping[str, Any]) -> dict[str, str]:
     if value != needed:
       found.update(dict.fromkeys(names, f'{setting}={value!r}'))
   if not settings.get('kickstarting'):
-    names = ('kickstarting_steps', 'kickstarting_temperature')
-    found.update(dict.fromkeys(names, 'kickstarting=0'))
+    for name in ('kickstarting_steps', 'kickstarting_temperature'):
+      found[name] = 'kickstarting=0'
   return found
