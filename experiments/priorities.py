@@ -121,13 +121,9 @@ def table(seeds: int, **sizes: int) -> str:
   return tables.table(header, rows)
 
 
-def main() -> None:
+if __name__ == '__main__':
   parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
   parser.add_argument('--num_inserts', type=int, default=40_000)
   parser.add_argument('--max_replay_size', type=int, default=12_500)
   parser.add_argument('--seeds', type=int, default=2)
   print(table(**vars(parser.parse_args())))
-
-
-if __name__ == '__main__':
-  main()

@@ -237,6 +237,7 @@ def make_hosts(
   *,
   seed: int,
   environments: Sequence[int],
+  proposers: Sequence[int],
 ) -> List[Host]:
   """Builds the host side of each behavior for some environments of a run.
 
@@ -246,9 +247,10 @@ def make_hosts(
     seed: the run's seed.
     environments: indices of the environments. Each policy is seeded by its
       environment and its behavior, independently of its process.
+    proposers: the behaviors that propose actions.
 
   Returns:
-    K host sides.
+    K host sides, which do nothing for the other behaviors.
   """
   return [
     behavior.make_host(
@@ -258,6 +260,8 @@ def make_hosts(
         for i in environments
       ],
     )
+    if k in proposers
+    else Host()
     for k, behavior in enumerate(behaviors)
   ]
 

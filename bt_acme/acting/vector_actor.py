@@ -85,11 +85,17 @@ class VectorActor:
       first_environment=first_environment,
       evaluation=evaluation,
     )
+    transfer, num_behaviors = agent.transfer, len(agent.behaviors)
     self._hosts = behavior_lib.make_hosts(
       agent.behaviors,
       agent.spec.num_actions,
       seed=seed,
       environments=range(first_environment, first_environment + self._num),
+      proposers=(
+        transfer.proposers(num_behaviors, evaluation=evaluation)
+        if transfer
+        else ()
+      ),
     )
     self.intrinsic: Optional[host_reward.HostReward] = None
     # Whether an action gets the reward of the observation that it leads to.

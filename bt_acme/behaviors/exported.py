@@ -159,15 +159,9 @@ class _RewardHost(behavior.Host):
     self._is_first = np.ones(num_environments, bool)
     self._is_last = np.zeros(num_environments, bool)
 
-  def inputs(
-    self,
-    observation: np.ndarray,
-    prev_action: np.ndarray,
-    is_first: np.ndarray,
-    is_last: np.ndarray,
-  ) -> np.ndarray:
-    self._is_first, self._is_last = is_first, is_last
-    return np.where(is_first, 0, self._last).astype(np.float32)
+  def inputs(self, *shown: np.ndarray) -> np.ndarray:
+    *_, self._is_first, self._is_last = shown
+    return np.where(self._is_first, 0, self._last).astype(np.float32)
 
   def update(self, features: behavior.Features) -> None:
     self._last = self._reward.take(features, self._is_first, self._is_last)
@@ -183,11 +177,5 @@ class _RewardHost(behavior.Host):
 class _ZeroHost(behavior.Host):
   """Supplies zeros instead of the intrinsic reward."""
 
-  def inputs(
-    self,
-    observation: np.ndarray,
-    prev_action: np.ndarray,
-    is_first: np.ndarray,
-    is_last: np.ndarray,
-  ) -> np.ndarray:
-    return np.zeros(len(is_first), np.float32)
+  def inputs(self, *shown: np.ndarray) -> np.ndarray:
+    return np.zeros(len(shown[0]), np.float32)

@@ -130,13 +130,8 @@ class _CallableHost(behavior.Host):
     self._high = getattr(action_spec, 'maximum', limits.max)
     self._actor_steps = 0
 
-  def inputs(
-    self,
-    observation: np.ndarray,
-    prev_action: np.ndarray,
-    is_first: np.ndarray,
-    is_last: np.ndarray,
-  ) -> np.ndarray:
+  def inputs(self, *shown: np.ndarray) -> np.ndarray:
+    observation, prev_action, is_first, is_last = shown
     shape = (len(self._policies), *self._spec.shape)
     actions = np.zeros(shape, self._spec.dtype)
     for i, policy in enumerate(self._policies):

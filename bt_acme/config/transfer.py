@@ -260,6 +260,21 @@ class TransferConfig:
     roles = self.roles(num_behaviors)
     return tuple(k for k, role in enumerate(roles) if role != 'fly')
 
+  def proposers(
+    self, num_behaviors: int, *, evaluation: bool
+  ) -> tuple[int, ...]:
+    """Returns the behaviors that process the steps and propose actions.
+
+    Evaluations have no flights, so only extra actions need proposals.
+
+    Args:
+      num_behaviors: K, the number of behaviors.
+      evaluation: whether flights are disabled.
+    """
+    if evaluation:
+      return self.extra_behaviors(num_behaviors)
+    return tuple(range(num_behaviors))
+
   def __post_init__(self) -> None:
     checks.check(self)
     for role in self.behavior_roles.split(',') if self.behavior_roles else ():

@@ -82,7 +82,7 @@ def _table(table: claims.Table, found: results.Results) -> List[str]:
 
 
 def solved_episodes(
-  tables: Sequence[claims.Table], found: results.Results
+  tables: Sequence[claims.Table], found: results.Results, column: str = 'solved'
 ) -> Dict[str, np.ndarray]:
   """Returns the solved episodes of comparable tasks.
 
@@ -90,32 +90,29 @@ def solved_episodes(
     tables: the tables of a claim. Tables without the column `solved` do not
       count: any episode of their environments has a positive return.
     found: the existing results.
+    column: `solved`, or `training_solved` for the episodes of training.
 
   Returns:
     The algorithms, and for each the share of solved episodes in %, float
-    [seeds, tasks], of the seeds with which all tasks have been run. Empty if
-    the tables have different algorithms, or no common seed.
+    [seeds, tasks], of the seeds with which all tasks have been run; NaN for
+    algorithms without training. Empty if the tables have different algorithms,
+    or no common seed.
   """
   tables = [table for table in tables if 'solved' in table.columns]
   arms = {tuple(run.algorithm for run in table.runs) for table in tables}
   if len(arms) != 1:
     return {}
-  seeds = [
-    seed
+  runs = [run for table in tables for run in table.runs]
+  shares = [
+    [found[run.with_seed(seed)].get(column, np.nan) for run in runs]
     for seed in tables[0].seeds
-    if all(
-      run.with_seed(seed) in found for table in tables for run in table.runs
-    )
+    if all(run.with_seed(seed) in found for run in runs)
   ]
-  if not seeds:
+  if not shares:
     return {}
+  by_algorithm = np.reshape(shares, [len(shares), len(tables), -1])
   return {
-    algorithm: np.array(
-      [
-        [100 * found[t.runs[i].with_seed(seed)]['solved'] for t in tables]
-        for seed in seeds
-      ]
-    )
+    algorithm: 100 * by_algorithm[:, :, i]
     for i, algorithm in enumerate(arms.pop())
   }
 
@@ -133,7 +130,9 @@ def _summary(
     *('algorithm', 'mean solved, %', 'IQM solved, % (95% interval)'),
     *('tasks solved with all seeds', f'P({last} > algorithm) (95% interval)'),
     f'{last} - algorithm, paired by seed, % (95% interval)',
+    *('in training: mean solved, %', f'{last} - algorithm (95% interval)'),
   ]
+  training = solved_episodes(tables, found, 'training_solved')
   rows = [
     [
       algorithm,
@@ -141,6 +140,8 @@ def _summary(
       _interval(intervals.bootstrap(intervals.interquartile_mean, runs), 0),
       f'{np.sum(np.all(runs >= 100 * _SOLVED, axis=0))} of {num_tasks}',
       *(['', ''] if algorithm == last else _comparison(best, runs)),
+      f'{np.mean(training[algorithm]):.0f}'.replace('nan', ''),
+      _improvement(training[last], training[algorithm]),
     ]
     for algorithm, runs in solved.items()
   ]
@@ -154,8 +155,13 @@ def _comparison(best: np.ndarray, runs: np.ndarray) -> List[str]:
   probability = intervals.bootstrap(
     intervals.probability_of_improvement, best, runs
   )
-  difference = intervals.bootstrap(intervals.mean, best - runs)
-  return [_interval(probability, 2), _interval(difference, 0)]
+  return [_interval(probability, 2), _improvement(best, runs)]
+
+
+def _improvement(best: np.ndarray, runs: np.ndarray) -> str:
+  if runs is best or np.isnan(runs).any():
+    return ''
+  return _interval(intervals.bootstrap(intervals.mean, best - runs), 0)
 
 
 def profile(

@@ -20,8 +20,10 @@ def test_seeds_follow_behavior_and_environment_not_the_process():
     return lambda *_: 0
 
   twice = [behaviors.FromCallable(make_policy)] * 2
-  behavior_lib.make_hosts(twice, 3, seed=7, environments=range(4))
-  behavior_lib.make_hosts(twice, 3, seed=7, environments=[2])
+  for environments in (range(4), [2]):
+    behavior_lib.make_hosts(
+      twice, 3, seed=7, environments=environments, proposers=(0, 1)
+    )
   assert len(set(seeds[:8])) == 8
   assert seeds[8:] == [seeds[2], seeds[6]]
 

@@ -140,3 +140,18 @@ def test_a_jitted_behavior_acts_in_range():
   message = "'mine' returned -3 at actor step 0 of environment 0: out of"
   with pytest.raises(ValueError, match=message):
     act_with(fakes.Proposing(-3))
+
+
+@pytest.mark.parametrize(
+  'role, evaluation, steps',
+  [('fly', False, 5), ('fly', True, 0), ('choose', True, 5)],
+)
+def test_evaluations_skip_behaviors_that_only_fly(role, evaluation, steps):
+  seen = []
+  mine = behaviors.FromCallable(lambda seed: lambda *_: seen.append(0) or 0)
+  transfer = config_lib.TransferConfig(behavior_roles=f'{role},both')
+  config = fakes.make_config(config_lib.BTConfig, transfer=transfer)
+  agent = assembly.Agent(config, fakes.SPEC, (mine, behaviors.Uniform()))
+  variables = [fakes.variables_of(agent)]
+  runs.play(agent, [0], variables, turns=5, evaluation=evaluation)
+  assert len(seen) == steps

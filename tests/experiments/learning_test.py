@@ -193,6 +193,17 @@ def test_tasks_with_different_algorithms_have_no_summary(three_tasks):
   assert r2d2.tolist() == [[0.0, 50.0, 100.0]]
 
 
+def test_a_summary_also_compares_the_episodes_of_training(three_tasks):
+  _, found = three_tasks
+  r2d2, _ = report.report(*three_tasks).splitlines()[8:10]
+  assert r2d2.startswith('| R2D2 | ') and r2d2.endswith(' |  |  |')
+  for run in found:
+    found[run]['training_solved'] = {'R2D2': 0.25, 'BT': 0.75}[run.algorithm]
+  r2d2, bt = report.report(*three_tasks).splitlines()[8:10]
+  assert r2d2.endswith(' | 25 | 50 [50, 50] |')
+  assert bt.startswith('| BT | ') and bt.endswith(' | 75 |  |')
+
+
 def test_the_performance_profile_counts_runs_of_all_tasks(three_tasks):
   r2d2, bt = report.profile(*three_tasks).lines
   assert [line.label for line in (r2d2, bt)] == ['R2D2', 'BT']

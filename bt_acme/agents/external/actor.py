@@ -61,6 +61,9 @@ class BTActor(acme.Actor):
       self._spec.num_values if self._is_discrete else self._spec,
       seed=int(jax.random.randint(host_key, [], 0, 2**31 - 1)),
       environments=[0],
+      proposers=transfer.config.proposers(
+        len(self._behaviors), evaluation=evaluation
+      ),
     )
     core = outer_core.make_core(transfer, evaluation=evaluation)
     self._params = bt_actor.BTParams((), params)

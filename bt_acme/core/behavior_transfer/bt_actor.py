@@ -92,6 +92,7 @@ class _Parts(NamedTuple):
     weights: K weights, each at most 1, for drawing the behavior of a flight,
       unless the input has others.
     extra_behaviors: the behavior of each extra action.
+    proposers: the behaviors that process the steps; the others propose 0.
     law: decides when flights start and end.
     use_flights: whether flights can start.
   """
@@ -102,6 +103,7 @@ class _Parts(NamedTuple):
   num_actions: int
   weights: Tuple[float, ...]
   extra_behaviors: Tuple[int, ...]
+  proposers: Tuple[int, ...]
   law: flights.FlightLaw
   use_flights: bool
 
@@ -124,11 +126,12 @@ def wrap(
   """Adds behavior transfer to an actor core.
 
   The agent and every behavior process every step, even if another component
-  selects the action. A recurrent state that skipped a flight would describe an
-  episode that never happened. With `flight_recurrent_state='hold'`, the agent's
-  state stays unchanged during flights, in the learner's unroll too. With
-  `flight_behavior_state='restart'`, a behavior's state covers only the steps
-  since its last flight started.
+  selects the action; in evaluations, only the behaviors with an extra action
+  do, because the others never act. A recurrent state that skipped a flight
+  would describe an episode that never happened. With
+  `flight_recurrent_state='hold'`, the agent's state stays unchanged during
+  flights, in the learner's unroll too. With `flight_behavior_state='restart'`,
+  a behavior's state covers only the steps since its last flight started.
 
   Args:
     actor_core: the agent's actor core. Its choices are the A actions and one
@@ -159,6 +162,7 @@ def wrap(
     num_actions=num_actions,
     weights=flights.relative_weights(config, behavior_weights, len(behaviors)),
     extra_behaviors=config.extra_behaviors(len(behaviors)),
+    proposers=config.proposers(len(behaviors), evaluation=evaluation),
     law=flight_laws.for_config(config, learner or config_lib.LearnerConfig()),
     use_flights=config.flights and not evaluation,
   )
@@ -284,12 +288,13 @@ def _propose(
   states: Tuple[Any, ...],
 ) -> Tuple[jax.Array, Tuple[Any, ...]]:
   """Returns each behavior's proposed action, int32 [K], and its new state."""
-  proposals, new_states = [], []
+  proposals = [jnp.zeros([], jnp.int32)] * len(parts.behaviors)
+  new_states = list(states)
   restarts = parts.config.flight_behavior_state == 'restart'
-  for i, behavior in enumerate(parts.behaviors):
+  for i in parts.proposers:
     starts_flight = flight_step.starts & (flight_step.behavior == i)
     begins = starts_flight & restarts
-    proposal, new_state = behavior.step(
+    proposals[i], new_states[i] = parts.behaviors[i].step(
       params[i],
       behavior_core.BehaviorInput(
         observation=inputs.agent.observation,
@@ -302,8 +307,6 @@ def _propose(
       ),
       states[i],
     )
-    proposals.append(proposal)
-    new_states.append(new_state)
   return jnp.stack(proposals).astype(jnp.int32), tuple(new_states)
 
 
@@ -387,10 +390,8 @@ def _get_extras(parts: _Parts, state: BTActorState) -> Dict[str, Any]:
   if 'probability' in extras:  # The agent does not select a flight's actions.
     extras['probability'] = jnp.where(in_flight, 1.0, extras['probability'])
   features = (
-    behavior.features(behavior_state)
-    for behavior, behavior_state in zip(
-      parts.behaviors, state.behaviors, strict=True
-    )
+    behavior.features(state.behaviors[i]) if i in parts.proposers else ()
+    for i, behavior in enumerate(parts.behaviors)
   )
   probability = state.flight.start_probability
   return {

@@ -219,12 +219,10 @@ def step(
       length=jnp.where(starts, length, 0),
       behavior=behavior,
     ),
-    FlightState(
-      jnp.maximum(steps_left - 1, 0),
-      behavior,
-      state.start_probability,
-      law_state,
-      state.epsilon,
+    state._replace(
+      steps_left=jnp.maximum(steps_left - 1, 0),
+      behavior=behavior,
+      law=law_state,
     ),
   )
 

@@ -223,6 +223,19 @@ def test_behaviors_have_roles():
   assert states.agent.choice.max() == _A + 1
 
 
+def test_in_evaluations_only_behaviors_with_an_extra_action_act():
+  roles = {'num_behaviors': 3, 'behavior_roles': 'choose,fly,both'}
+  actions, extras, states, _ = _run(evaluation=True, **roles)
+  for k in (0, 2):
+    proposals, seen = _witness_proposals(actions, 100 * k)
+    np.testing.assert_array_equal(extras['proposals'][:, k], proposals)
+    np.testing.assert_array_equal(states.behaviors[k], seen)
+  assert not states.behaviors[1].any() and not extras['proposals'][:, 1].any()
+  assert extras['features'][1] == ()
+  chosen = extras['choice'][extras['source'] == types.EXTRA]
+  assert set(chosen) == {_A, _A + 1}
+
+
 def test_the_input_may_have_the_weights_of_a_flight():
   _, core, params = _wrapped(num_behaviors=3, **_ALWAYS)
 
