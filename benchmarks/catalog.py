@@ -2,10 +2,10 @@
 
 from typing import Dict, NamedTuple
 
-from bt_acme.runtime import process_environments
+from bt_acme.runtime import environment_variables
 
 # Limits XLA and BLAS to one thread, as in an actor.
-ONE_CORE = {**process_environments.one_core(), 'OPENBLAS_NUM_THREADS': '1'}
+ONE_CORE = {**environment_variables.one_core(), 'OPENBLAS_NUM_THREADS': '1'}
 
 
 class Benchmark(NamedTuple):
@@ -31,7 +31,7 @@ class Benchmark(NamedTuple):
     return {
       'JAX_PLATFORMS': 'cpu',
       **(ONE_CORE if self.one_thread else {}),
-      **(process_environments.HUGE_PAGES if self.huge_pages else {}),
+      **(environment_variables.HUGE_PAGES if self.huge_pages else {}),
     }
 
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bt_acme import assembly, learner_assembly
-from bt_acme.acting import flight_priorities, statistics_store
+from bt_acme.acting import behavior_scores, statistics_store
 from bt_acme.core import data_parallel, learner_core, types
 from bt_acme.core import priorities as priorities_lib
 from bt_acme.replay import blocks, initial_priority, sampling_metrics
@@ -103,7 +103,7 @@ class Learner:
     )
     self._pending: collections.deque[LearnerStep] = collections.deque()
     self.statistics = statistics_store.StatisticsStore()
-    self.scores = flight_priorities.ScoreStore(agent)
+    self.scores = behavior_scores.ScoreStore(agent)
     self.largest_priority = initial_priority.LargestPriority()
     self.sampling = sampling_metrics.SamplingMetrics(
       agent.config.replay.max_replay_size

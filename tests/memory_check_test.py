@@ -12,7 +12,7 @@ from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.replay import blocks
 from bt_acme.runtime import devices as devices_lib
-from bt_acme.runtime import launch_checks, process_environments
+from bt_acme.runtime import environment_variables, launch_checks
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
@@ -154,7 +154,7 @@ def test_a_learner_step_needs_the_operands_of_all_products(dtype, width):
 
 
 GPU_VARIABLES = (
-  *process_environments._GPU_SHARES,
+  *environment_variables._GPU_SHARES,
   'XLA_PYTHON_CLIENT_ALLOCATOR',
 )
 
@@ -324,13 +324,13 @@ def test_a_server_that_does_not_fit_its_part_of_a_gpu_is_refused(
 def test_part_of_a_gpu(monkeypatch, variables, learner, inference):
   for name, value in variables.items():
     monkeypatch.setenv(name, value)
-  assert process_environments.gpu_share('learner') == learner
-  assert process_environments.gpu_share('inference') == inference
+  assert environment_variables.gpu_share('learner') == learner
+  assert environment_variables.gpu_share('inference') == inference
   for text in ('75%', 'nan', 'inf', '-1', '0'):
     monkeypatch.setenv('XLA_CLIENT_MEM_FRACTION', text)
     monkeypatch.delenv('XLA_PYTHON_CLIENT_ALLOCATOR', raising=False)
     with pytest.raises(ValueError, match=f"XLA_CLIENT_MEM_FRACTION='{text}'"):
-      process_environments.gpu_share('learner')
+      environment_variables.gpu_share('learner')
 
 
 SMI = """index, uuid, memory.total [MiB]
@@ -451,7 +451,7 @@ def test_two_processes_with_one_tpu_are_refused(monkeypatch, uses_tpu):
   ],
 )
 def test_actors_that_share_cores(monkeypatch, changes, cores, slow):
-  monkeypatch.setattr(process_environments, 'cores', lambda: range(cores))
+  monkeypatch.setattr(environment_variables, 'cores', lambda: range(cores))
   warning = launch_checks.oversubscription_warning(
     run_config.RunConfig(**changes)
   )

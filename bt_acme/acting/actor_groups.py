@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from bt_acme.acting import flight_priorities, vector_actor
+from bt_acme.acting import behavior_scores, vector_actor
 from bt_acme.environments import vector
 
 Row = dict[str, float]
@@ -124,14 +124,12 @@ class Pipeline:
 
   def share_scores(
     self,
-    exchange: Callable[
-      [list[flight_priorities.Scored]], flight_priorities.Scores
-    ],
+    exchange: Callable[[list[behavior_scores.Scored]], behavior_scores.Scores],
   ) -> None:
     """Exchanges the scores of flights, whose priorities are learned.
 
     Args:
-      exchange: the method of `flight_priorities.ScoreStore`.
+      exchange: the method of `behavior_scores.ScoreStore`.
     """
     learning = [g.actor.priorities for g in self.groups if g.actor.priorities]
     scores = exchange([scored for one in learning for scored in one.take()])

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bt_acme import assembly
-from bt_acme.acting import batched_core, flight_priorities
+from bt_acme.acting import batched_core, behavior_scores
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.acting import episode as episode_lib
 from bt_acme.acting import policy as policy_lib
@@ -54,7 +54,7 @@ class VectorActor:
     sinks: Optional[Sequence[transition_lib.TransitionSink]] = None,
     statistics: Optional[policy_lib.Statistics] = None,
     policy: Any = None,
-    scores: Optional[flight_priorities.Scores] = None,
+    scores: Optional[behavior_scores.Scores] = None,
   ):
     """Initializes the actor.
 
@@ -103,12 +103,12 @@ class VectorActor:
     if agent.intrinsic is not None:
       config = agent.intrinsic.config
       self.intrinsic = host_reward.HostReward(config, self._num)
-      self._rewards_next = config.reward_observation == 'next'
+      self._rewards_next = config.rewards_next
     if statistics is not None:
       self.restore_statistics(statistics)
-    self.priorities: Optional[flight_priorities.FlightPriorities] = None
+    self.priorities: Optional[behavior_scores.FlightPriorities] = None
     if scores is not None:
-      self.priorities = flight_priorities.FlightPriorities(agent, scores)
+      self.priorities = behavior_scores.FlightPriorities(agent, scores)
 
     self._action = np.zeros(self._num, np.int32)
     self._reward = np.zeros(self._num, np.float32)

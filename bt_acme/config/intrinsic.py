@@ -129,6 +129,11 @@ class IntrinsicConfig:
   intrinsic_window: str = checks.setting('last', choices=('last', 'spread'))
   inverse_dynamics_l2: float = checks.setting(1e-5, minimum=0)
 
+  @property
+  def rewards_next(self) -> bool:
+    """Whether an action gets the reward of the observation that it leads to."""
+    return self.reward_observation == 'next'
+
   def __post_init__(self) -> None:
     checks.check(self)
     checks.require_order(vars(self), 'min_neighbors', 'num_neighbors')

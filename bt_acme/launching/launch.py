@@ -22,10 +22,10 @@ from bt_acme.replay import memory_estimate
 from bt_acme.runtime import (
   behavior_copies,
   coordinator,
+  environment_variables,
   freed_memory,
   interrupts,
   launch_checks,
-  process_environments,
   progress,
   provenance,
   replay_checkpoints,
@@ -282,7 +282,7 @@ def _launch_nodes(
     workdir=run.workdir,
     launch_type=run.lp_launch_type,
     engine_options=_engine_options(run),
-    environments=process_environments.by_label(),
+    environments=environment_variables.by_label(),
     ports={'replay': run.replay_port} if run.replay_port else None,
     policy=program_lib.policy(run, next_program),
   )

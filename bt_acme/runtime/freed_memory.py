@@ -3,7 +3,7 @@
 XLA and NumPy free the memory of each step, and by default glibc returns large
 parts of it to the system, which then clears it page by page for the next step.
 Processes of their own get other settings from environment variables
-(`process_environments`), which glibc reads only when a process starts.
+(`environment_variables`), which glibc reads only when a process starts.
 
 With glibc, each thread takes memory from one of several arenas, and only the
 first of them can keep large arrays. XLA's threads use it if `share_one_arena`

@@ -10,7 +10,7 @@ from typing import List
 from bt_acme import assembly, memory_check
 from bt_acme import config as config_lib
 from bt_acme.config import run as run_config
-from bt_acme.runtime import devices, process_environments
+from bt_acme.runtime import devices, environment_variables
 
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
@@ -100,7 +100,7 @@ def _check_devices(
     server = memory_check.estimate_server(run, agent)
     parts[label] = parts.get(label, []) + server
   for label, needs in parts.items():
-    share = process_environments.gpu_share(label) if kind == 'GPUs' else 1.0
+    share = environment_variables.gpu_share(label) if kind == 'GPUs' else 1.0
     memory_check.check(
       needs,
       int(share * max(memories)),
@@ -110,7 +110,7 @@ def _check_devices(
 
 def oversubscription_warning(run: run_config.RunConfig) -> str:
   """Returns a warning if there are more actors than cores; otherwise empty."""
-  cores = len(process_environments.cores())
+  cores = len(environment_variables.cores())
   if not run.has_nodes or run.spans_machines or run.num_actors <= cores:
     return ''
   return (

@@ -19,8 +19,7 @@ from absl import logging
 
 from bt_acme import files, untrusted
 from bt_acme.evaluation import logs
-from bt_acme.runtime import provenance
-from bt_acme.runtime import summaries as summaries_lib
+from bt_acme.runtime import provenance, tensorboard_events
 
 Number = int | float
 
@@ -89,7 +88,7 @@ class MetricsLogger:
     self._session = provenance.current(str(workdir))
     self._table = CSVTable(path)
     self._folder = folder
-    self._summaries = summaries_lib.Summaries(folder)
+    self._summaries = tensorboard_events.Summaries(folder)
     self._time_delta, self._keeps = time_delta, keeps
     self._clock = clock
     self._next_time = -math.inf

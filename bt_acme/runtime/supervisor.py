@@ -33,10 +33,10 @@ from bt_acme.runtime import (
   executables,
   heartbeats,
   interrupts,
-  node_state,
   progress,
   terminal,
 )
+from bt_acme.runtime import supervised_node as node_lib
 from bt_acme.runtime.engines import base
 
 _LOOK_SECONDS = 1.0  # Maximum time between two checks for hung nodes.
@@ -96,7 +96,7 @@ class _End(NamedTuple):
   """
 
   code: int
-  culprit: node_state.NodeState | None = None
+  culprit: node_lib.NodeState | None = None
   restart: bool = False
 
 
@@ -126,10 +126,8 @@ class Supervisor:
     self._log_folder = pathlib.Path(self.workdir) / 'processes'
     self._terminal = terminal.Terminal(self._log_folder / 'launcher.log')
     # By title, across all programs of the run; '' is the program as a whole.
-    self._budgets: dict[str, node_state.RestartBudget] = (
-      collections.defaultdict(
-        lambda: node_state.RestartBudget(self.policy.max_restarts_per_hour)
-      )
+    self._budgets: dict[str, node_lib.RestartBudget] = collections.defaultdict(
+      lambda: node_lib.RestartBudget(self.policy.max_restarts_per_hour)
     )
     self._budget = self._budgets['']
 
@@ -154,10 +152,10 @@ class Supervisor:
     self._num_ports = executables.prepare(
       program, in_this_process=self._engine.in_this_process
     )
-    self._nodes: dict[str, node_state.NodeState] = {}
+    self._nodes: dict[str, node_lib.NodeState] = {}
     labels = list(program.groups)
     for title in self._num_ports:
-      node = node_state.NodeState(title, self._budgets[title])
+      node = node_lib.NodeState(title, self._budgets[title])
       # Servers come first: a node may wait for nodes of earlier labels.
       after_servers = labels.index(node.label) * _SECONDS_AFTER_SERVERS
       node.timeout = self.policy.watchdog_seconds + after_servers
@@ -231,7 +229,7 @@ class Supervisor:
     for title in self._executables:
       self._start(self._nodes[title])
 
-  def _start(self, node: node_state.NodeState) -> None:
+  def _start(self, node: node_lib.NodeState) -> None:
     """Starts or restarts a node, possibly on another machine."""
     before = node.ended
     # After a failed start, the node may succeed on another machine.
@@ -307,7 +305,7 @@ class Supervisor:
           )
           self._kill(node)
 
-  def _kill(self, node: node_state.NodeState) -> None:
+  def _kill(self, node: node_lib.NodeState) -> None:
     node.killed = self.clock()
     self._engine.signal(node.title, signal.SIGKILL)
 
@@ -334,7 +332,7 @@ class Supervisor:
       if node.addresses
     )
 
-  def _handle_failure(self, node: node_state.NodeState) -> _End | None:
+  def _handle_failure(self, node: node_lib.NodeState) -> _End | None:
     """Restarts a failed node; returns the end if the program has to end."""
     if node.follows:
       node.due = self.clock()
@@ -439,7 +437,7 @@ class Supervisor:
         node.log.close()
     self._terminal.end_status()
 
-  def _running(self) -> list[node_state.NodeState]:
+  def _running(self) -> list[node_lib.NodeState]:
     return [node for node in self._nodes.values() if node.runs]
 
   def _next(self, timeout: float | None = None) -> Any:
@@ -481,7 +479,7 @@ class Supervisor:
       if node.log is not None:
         self._show(node, node.log.finish())
 
-  def _take_heartbeat(self, node: node_state.NodeState, marks: bytes) -> None:
+  def _take_heartbeat(self, node: node_lib.NodeState, marks: bytes) -> None:
     """Records the marks that a node has sent through its heartbeat pipe."""
     if heartbeats.MARK in marks:
       node.record_heartbeat(self.clock())
@@ -490,7 +488,7 @@ class Supervisor:
     if heartbeats.SAVED_MARK in marks:
       node.has_saved = True
 
-  def _show(self, node: node_state.NodeState, lines: list[str]) -> None:
+  def _show(self, node: node_lib.NodeState, lines: list[str]) -> None:
     """Prints lines of a node on the terminal."""
     # During shutdown, nodes log harmless errors about servers that have already
     # stopped.

@@ -12,12 +12,12 @@ import sys
 from typing import Sequence
 
 from bt_acme import compilation_cache
-from bt_acme.runtime import process_environments
+from bt_acme.runtime import environment_variables
 from experiments.harness import processes
 
 _MOST_ON_A_GPU = 4
 # The share of a GPU's memory for JAX in total, and for the inference server of
-# each run (`bt_acme.runtime.process_environments`).
+# each run (`bt_acme.runtime.environment_variables`).
 _GPU_MEMORY, _SERVER_MEMORY = 0.95, 0.2
 
 _NO_MEMORY = {'XLA_PYTHON_CLIENT_PREALLOCATE': 'false'}
@@ -34,7 +34,7 @@ def parse(text: str) -> list[processes.Slot]:
     ValueError: if the text is malformed or requests more cores than exist.
   """
   slots: list[processes.Slot] = []
-  left = process_environments.cores()
+  left = environment_variables.cores()
   for part in text.split(','):
     found = re.fullmatch(r'cpu(?::([0-9]+))?|gpu:([0-9]+)(?:/([0-9]+))?', part)
     if found is None:
@@ -88,7 +88,7 @@ def check(slots: Sequence[processes.Slot]) -> None:
 
 
 def _one_core() -> dict[str, str]:
-  return {**process_environments.one_core(), **compilation_cache.variables()}
+  return {**environment_variables.one_core(), **compilation_cache.variables()}
 
 
 def _gpu(device: str, share: int, text: str) -> list[processes.Slot]:

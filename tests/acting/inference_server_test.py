@@ -7,7 +7,7 @@ import courier
 import numpy as np
 import pytest
 
-from bt_acme.acting import flight_priorities
+from bt_acme.acting import behavior_scores
 from bt_acme.acting import inference_server as server_lib
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from tests.acting import runs
@@ -53,7 +53,7 @@ def play(agent, variables, where, policy=None):
     statistics=reward_lib.IntrinsicStatistics(*(x[where] for x in STATISTICS)),
     policy=policy,
     scores=(
-      flight_priorities.ScoreStore(agent).exchange(EPISODES)
+      behavior_scores.ScoreStore(agent).exchange(EPISODES)
       if agent.learns_priorities
       else None
     ),

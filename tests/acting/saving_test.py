@@ -6,7 +6,7 @@ import chex
 import jax
 import pytest
 
-from bt_acme.acting import flight_priorities
+from bt_acme.acting import behavior_scores
 from bt_acme.environments import vector
 from tests.acting import runs
 
@@ -25,7 +25,7 @@ def make_player(agent, variables, *, seed, epsilons=runs.EPSILONS):
   """Returns an actor with these parameters, and its sinks."""
   scores = None
   if agent.learns_priorities:
-    scores = flight_priorities.new_scores(agent)
+    scores = behavior_scores.new_scores(agent)
   sinks, games = runs.recorders(), runs.marked(range(seed, seed + runs.N))
   settings = {'epsilons': epsilons, 'seed': seed, 'scores': scores}
   player = runs.Player(agent, games, sinks=sinks, **settings)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bt_acme.acting import behavior as behavior_lib
-from bt_acme.acting import flight_priorities, vector_actor
+from bt_acme.acting import behavior_scores, vector_actor
 from bt_acme.acting import inference_server as server_lib
 from bt_acme.config import run as run_config
 from bt_acme.core.behavior_transfer import behavior_core
@@ -66,7 +66,7 @@ def first_actions(agent, compiling):
     sinks=runs.recorders(GROUP),
     policy=server_lib.RemotePolicy(inference_server_test.Client(node), 1, 1),
     scores=(
-      flight_priorities.ScoreStore(agent).exchange([])
+      behavior_scores.ScoreStore(agent).exchange([])
       if agent.learns_priorities
       else None
     ),

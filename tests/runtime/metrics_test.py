@@ -8,8 +8,7 @@ import pytest
 import tensorboardX.proto.event_pb2
 
 from bt_acme.runtime import metrics as metrics_lib
-from bt_acme.runtime import provenance
-from bt_acme.runtime import summaries as summaries_lib
+from bt_acme.runtime import provenance, tensorboard_events
 from tests.launch import scripts
 
 
@@ -249,9 +248,9 @@ def test_flush_writes_the_row_that_was_held_back(tmp_path):
 def test_rows_are_buffered_while_the_disk_is_full(
   tmp_path, folder, limit_file_size, caplog, monkeypatch
 ):
-  monkeypatch.setattr(summaries_lib, '_RETRY_SECONDS', 0.0)
+  monkeypatch.setattr(tensorboard_events, '_RETRY_SECONDS', 0.0)
   logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
-  summaries = summaries_lib.Summaries(folder)
+  summaries = tensorboard_events.Summaries(folder)
   summaries.purge_step = 1
   for step in range(1, 31):
     if step == 11:

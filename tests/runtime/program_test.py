@@ -8,7 +8,7 @@ pytest.importorskip('launchpad', reason='needs the full environment')
 
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
-from bt_acme.runtime import executables, process_environments
+from bt_acme.runtime import environment_variables, executables
 from bt_acme.runtime import program as program_lib
 from tests import python
 from tests.agents import fakes
@@ -52,7 +52,7 @@ def test_an_inference_server_is_an_additional_node():
 
 def test_only_learner_and_inference_see_the_accelerator():
   program = make_program(inference='server')
-  variables = process_environments.by_label()
+  variables = environment_variables.by_label()
   assert set(variables) == set(program.groups)
   on_cpu = {k for k, v in variables.items() if v.get('JAX_PLATFORMS') == 'cpu'}
   assert on_cpu == set(program.groups) - {'learner', 'inference'}

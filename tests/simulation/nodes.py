@@ -17,7 +17,7 @@ from acme.utils import counting
 
 from bt_acme import config as config_lib
 from bt_acme import files
-from bt_acme.acting import flight_priorities, statistics_store
+from bt_acme.acting import behavior_scores, statistics_store
 from bt_acme.runtime import (
   actor_node,
   checkpoints,
@@ -26,10 +26,10 @@ from bt_acme.runtime import (
   heartbeats,
   learner_node,
   metrics,
-  node_state,
   provenance,
   replay_checkpoints,
   saver,
+  supervised_node,
   supervisor,
 )
 from bt_acme.runtime import node as node_lib
@@ -116,7 +116,7 @@ class Learner:
     )
     self._logger = logger
     self._on_step = on_step
-    self.scores = flight_priorities.ScoreStore(AGENT)
+    self.scores = behavior_scores.ScoreStore(AGENT)
     self.statistics = statistics_store.StatisticsStore()  # Stays empty.
     self.learner_steps = 0
     self.replay_size = 0
@@ -247,7 +247,7 @@ class Group:
   def __init__(self, index, number, context, numbers):
     self.first_environment = index * number
     self.environments = Nothing()
-    priorities = flight_priorities.FlightPriorities(
+    priorities = behavior_scores.FlightPriorities(
       AGENT, context.learner.exchange_scores([])
     )
     self.actor = types.SimpleNamespace(intrinsic=None, priorities=priorities)
@@ -431,14 +431,14 @@ def installed(simulation):
       (coordinator, '_POLL_SECONDS', _POLL_SECONDS),
       (evaluator_node, '_POLL_SECONDS', _POLL_SECONDS),
       (learner_node, '_POLL_SECONDS', _POLL_SECONDS),
-      (node_state, '_HOUR', HOUR),
+      (supervised_node, '_HOUR', HOUR),
       (supervisor, '_LOOK_SECONDS', HEARTBEAT_SECONDS),
       (heartbeats, 'PERIOD', HEARTBEAT_SECONDS),
       (supervisor, '_SECONDS_AFTER_SERVERS', 4 * HEARTBEAT_SECONDS),
       (provenance, '_versions', dict),
       (provenance, '_code', dict),
       (learner_node, '_REPORT_SECONDS', _REPORT_SECONDS),
-      (metrics.summaries_lib, 'Summaries', Nothing),
+      (metrics.tensorboard_events, 'Summaries', Nothing),
     ):
       stack.enter_context(mock.patch.object(module, name, value))
     yield

@@ -11,14 +11,14 @@ import weakref
 from unittest import mock
 
 from bt_acme import files
-from bt_acme.acting import flight_priorities
+from bt_acme.acting import behavior_scores
 from bt_acme.runtime import (
   actor_node,
   coordinator,
   evaluator_node,
   learner_node,
   metrics,
-  node_state,
+  supervised_node,
   workdir_lock,
 )
 from tests.simulation import __main__ as simulation
@@ -44,13 +44,13 @@ for name, *where in (
   ('the name of a checkpoint is not synced', files, 'sync_folder'),
   (
     'the scores of flights are not restored',
-    *(flight_priorities.ScoreStore, 'restore'),
+    *(behavior_scores.ScoreStore, 'restore'),
   ),
 ):
   _bug(name, *where)(lambda real: lambda *args: None)
 
 
-@_bug('scores are exchanged twice', flight_priorities.FlightPriorities, 'take')
+@_bug('scores are exchanged twice', behavior_scores.FlightPriorities, 'take')
 def _(real):
   return lambda self: list(self._new)
 
@@ -112,14 +112,14 @@ def _(real):
   return fake
 
 
-@_bug('a restart is never forgotten', node_state.RestartBudget, 'acquire')
+@_bug('a restart is never forgotten', supervised_node.RestartBudget, 'acquire')
 def _(real):
-  return mock.patch.object(node_state, '_HOUR', float('inf'))(real)
+  return mock.patch.object(supervised_node, '_HOUR', float('inf'))(real)
 
 
 @_bug(
   'a heartbeat of the previous attempt counts',
-  *(node_state.NodeState, 'mark_started'),
+  *(supervised_node.NodeState, 'mark_started'),
 )
 def _(real):
   def mark_started(self, log):

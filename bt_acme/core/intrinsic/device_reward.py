@@ -61,8 +61,8 @@ def step(
 ) -> Tuple[reward_lib.Rewarded, RewardState]:
   """Computes the rewards of one observation in each of N out of M environments.
 
-  An observation that is not rewarded (`reward.is_rewarded`) gets 0 and does not
-  affect later rewards; its alpha is undefined.
+  An observation that is not rewarded (`rewards.is_rewarded`) gets 0 and does
+  not affect later rewards; its alpha is undefined.
 
   The memories are read in place, and one row of each is written. They are not
   copied if the caller donates the state.
@@ -102,7 +102,7 @@ def step(
     memories = episodic_memory.insert(memories, rows, memory.inserted + 1, row)
   # The memory of an ending episode needs no masking, because the next episode
   # clears it.
-  active = reward_lib.is_rewarded(config, is_last)
+  active = rewards.is_rewarded(config, is_last)
   after = arrays.tree_where(active, after, before)
   statistics = jax.tree.map(lambda x, y: x.at[rows].set(y), statistics, after)
   rewarded = reward_lib.Rewarded(jnp.where(active, reward, 0.0), after, alpha)

@@ -70,14 +70,14 @@ class HostReward:
       is_last: bool [N], whether an episode ends with the observation.
 
     Returns:
-      float32 [N]. An observation that is not rewarded (`reward.is_rewarded`)
+      float32 [N]. An observation that is not rewarded (`rewards.is_rewarded`)
       gets 0 and does not affect later rewards.
     """
     if isinstance(features, reward_lib.Rewarded):
       self.alpha = features.alpha
       self.restore_statistics(features.statistics)
       return np.asarray(features.reward)
-    active = reward_lib.is_rewarded(self._config, is_last)
+    active = rewards.is_rewarded(self._config, is_last)
     rewarded = rewards.evaluate(
       self._config,
       features_lib.Features(*(np.asarray(x, np.float64) for x in features)),

@@ -200,24 +200,3 @@ def _merged_mean(
   """Merges N means, weighted by their counts: [N, ...] -> [...]."""
   total = np.sum(count, axis=0)
   return total, np.sum(count * mean, axis=0) / np.maximum(total, 1)
-
-
-def is_rewarded(
-  config: config_lib.IntrinsicConfig, is_last: arrays.Array
-) -> arrays.Array:
-  """Returns which observations are rewarded and included in the statistics.
-
-  Depending on `reward_observation`, the reward of an observation goes to the
-  action taken on it or to the action that led to it. No action of the episode
-  is taken on the last observation.
-
-  Args:
-    config: the reward's settings.
-    is_last: bool [N], whether the observation ends an episode.
-
-  Returns:
-    bool [N].
-  """
-  if config.reward_observation == 'next':
-    return arrays.namespace(is_last).ones_like(is_last)
-  return ~is_last

@@ -6,7 +6,7 @@ import chex
 import numpy as np
 import pytest
 
-from bt_acme.acting import flight_priorities
+from bt_acme.acting import behavior_scores
 from bt_acme.core import types
 from tests.acting import runs
 from tests.agents import fakes
@@ -66,7 +66,7 @@ _DRAWN_BY_FLIGHT = {'priority_signal': 'return', 'behavior_draws': 'flight'}
 def test_scores_and_rows_follow_the_flights(agent, settings):
   agent = _changed(agent, **settings)
   transfer = agent.config.transfer
-  actor, rows, sinks = _play(agent, flight_priorities.new_scores(agent))
+  actor, rows, sinks = _play(agent, behavior_scores.new_scores(agent))
   scored, seen, several = [], [0] * runs.N, 0
   by_environment = [sink.episodes() for sink in sinks]
   for row in rows:
@@ -103,7 +103,7 @@ def test_scores_and_rows_follow_the_flights(agent, settings):
 @pytest.mark.parametrize('settings', [{}, _DRAWN_BY_FLIGHT])
 def test_flights_draw_behaviors_with_their_priorities(agent, settings):
   agent = _changed(agent, **settings)
-  store = flight_priorities.ScoreStore(agent)
+  store = behavior_scores.ScoreStore(agent)
   scores = store.exchange(
     [(0, (1.0,)), (1, (-9.0,)), (2, (1.0,)), (3, (-8.0,))]
   )
@@ -121,8 +121,8 @@ def test_flights_draw_behaviors_with_their_priorities(agent, settings):
 
 def test_novelty_counts_until_there_is_a_discovery(agent):
   agent = _changed(agent, priority_signal='discovery_then_novelty')
-  store = flight_priorities.ScoreStore(agent)
-  learned = flight_priorities.FlightPriorities(agent, store.exchange([]))
+  store = behavior_scores.ScoreStore(agent)
+  learned = behavior_scores.FlightPriorities(agent, store.exchange([]))
   np.testing.assert_allclose(learned.probabilities(), np.full(_K, 1 / _K))
   learned.replace(store.exchange([(k, (0.0, k + 1.0)) for k in range(_K)]))
   assert learned.probabilities().argmax() == 3
@@ -141,10 +141,10 @@ def test_evaluations_and_actors_without_scores_do_not_learn(agent):
 
 def test_a_store_adds_the_episodes_of_all_groups(agent):
   agent = _changed(agent, priority_floor=0.1)
-  store = flight_priorities.ScoreStore(agent)
+  store = behavior_scores.ScoreStore(agent)
   assert store.save() == []
   one, other = (
-    flight_priorities.FlightPriorities(agent, store.exchange([]))
+    behavior_scores.FlightPriorities(agent, store.exchange([]))
     for _ in range(2)
   )
   one.replace(store.exchange([(0, (1.0,)), (2, (0.5,))]))
@@ -156,7 +156,7 @@ def test_a_store_adds_the_episodes_of_all_groups(agent):
   np.testing.assert_allclose(other.probabilities(), expected)
   assert not np.allclose(one.probabilities(), expected)
   saved = json.loads(json.dumps(store.save()))
-  again = flight_priorities.ScoreStore(agent)
+  again = behavior_scores.ScoreStore(agent)
   again.restore([])
   again.restore(saved)
   chex.assert_trees_all_equal(again.exchange([]), store.exchange([]))
