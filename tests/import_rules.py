@@ -74,7 +74,7 @@ UNPICKLERS = (
 MAY_IMPORT_LATE = {
   'bt_acme': 'must load in less than a second',
   'bt_acme.compat': 'patches JAX before and during the first import of acme',
-  'bt_acme.launching.launch': 'Launchpad and Reverb are slow, for Python 3.10',
+  'bt_acme.launching.starting': 'Launchpad and Reverb are slow to import',
   'bt_acme.environments.registry': 'an actor loads one family of environments',
 }
 

@@ -14,8 +14,7 @@ from bt_acme import assembly, behaviors, environments, files
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs, tables
-from bt_acme.launching import launch as launch_lib
-from bt_acme.launching import recorded_agent
+from bt_acme.launching import recorded_agent, starting
 from bt_acme.runtime import learned_policy, metrics, progress, provenance
 from bt_acme.runtime import workdir as workdir_lib
 from bt_acme.runtime.engines import in_process
@@ -47,7 +46,7 @@ class Run:
       agent: R2D2, NGU or BT.
       config: the settings of the run; an empty workdir stands for a temporary
         directory.
-      **options: the other arguments of `launching.launch.launch`, with which
+      **options: the other arguments of `launching.starting.start`, with which
         `resume` starts the run, too.
     """
     if not config.workdir:
@@ -208,9 +207,7 @@ class Run:
       self._config = config
     if callbacks is not None:
       self._options['callbacks'] = tuple(callbacks)
-    self._exit_code = launch_lib.launch(
-      self._config, self._agent, **self._options
-    )
+    self._exit_code = starting.start(self._config, self._agent, **self._options)
     self._read()
     return self
 
@@ -335,7 +332,7 @@ def load_run(
   given = behavior if isinstance(behavior, (list, tuple)) else (behavior,)
   workdir = str(folder)
   identity = workdir_lib.read_identity(workdir)
-  if identity.get('engine') != launch_lib.ENGINE['engine']:
+  if identity.get('engine') != starting.ENGINE['engine']:
     raise ValueError(
       f'folder={workdir!r} contains a run of several processes. Use '
       'launch/evaluate.py, or bt_acme.load_behavior for its behavior.'

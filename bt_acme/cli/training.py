@@ -9,8 +9,12 @@ from absl import flags as absl_flags
 from bt_acme import assembly
 from bt_acme.cli import flags
 from bt_acme.config import names, presets
-from bt_acme.launching import initial_weights, named_behaviors, recorded_agent
-from bt_acme.launching import launch as launch_lib
+from bt_acme.launching import (
+  initial_weights,
+  named_behaviors,
+  recorded_agent,
+  starting,
+)
 
 FLAGS = absl_flags.FLAGS
 
@@ -75,7 +79,7 @@ def _train(settings: Any) -> int:
   )
   weights = getattr(settings, 'weights', initial_weights.WeightsConfig())
   options = recorded_agent.launch_options(agent, run.seed, weights)
-  code = launch_lib.launch(run, agent, **options)
+  code = starting.start(run, agent, **options)
   if code == 0 and agent.intrinsic is not None:
     print(f'Behavior exported to {run.behavior_folder}')
   return code

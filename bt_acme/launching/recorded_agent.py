@@ -21,7 +21,7 @@ def launch_options(
   weights: initial_weights.WeightsConfig,
   source: behaviors.Exported | None = None,
 ) -> dict[str, Any]:
-  """Returns the arguments of `launch` that depend on given parameters.
+  """Returns the arguments of `starting.start` that depend on given parameters.
 
   The checksums of parameters are part of a run's identity, and
   `workdir.claim` compares them instead of directories.

@@ -13,7 +13,7 @@ import pytest
 import bt_acme
 from bt_acme import behaviors
 from bt_acme.api import describing
-from bt_acme.launching import launch as launch_lib
+from bt_acme.launching import starting
 from bt_acme.runtime import interrupts
 from tests import python, small_examples
 
@@ -286,13 +286,13 @@ def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
 def test_continual_learning_stops_after_an_interrupted_evaluation(
   tmp_path, monkeypatch
 ):
-  launch = launch_lib.launch
+  launch = starting.start
   codes = [130]
 
   def stop_at_the_end(*args, **options):
     return launch(*args, **options) or codes.pop()
 
-  monkeypatch.setattr(launch_lib, 'launch', stop_at_the_end)
+  monkeypatch.setattr(starting, 'start', stop_at_the_end)
   bank = bt_acme.Bank(tmp_path / 'bank')
   tasks = [ENVIRONMENT, f'{ENVIRONMENT}:fixed=1']
   (run,) = bt_acme.continual(tasks, bank, workdir=tmp_path / 'runs', **TINY)

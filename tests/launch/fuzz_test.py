@@ -26,7 +26,7 @@ from bt_acme import assembly
 from bt_acme.cli import flags
 from bt_acme.config import checks, names, presets
 from bt_acme.evaluation import recorder
-from bt_acme.launching import launch as launch_lib
+from bt_acme.launching import starting
 from bt_acme.runtime import provenance
 from tests.agents import fakes
 from tests.launch import scripts
@@ -148,8 +148,8 @@ def stop_before_acting(monkeypatch, tmp_path):
   monkeypatch.chdir(tmp_path)
   monkeypatch.setattr(sys, 'argv', list(sys.argv))
   for module, name, result in (
-    (launch_lib, '_launch_nodes', 0),
-    (launch_lib, '_run_in_process', 0),
+    (starting, '_launch_nodes', 0),
+    (starting, '_run_in_process', 0),
     (provenance, 'begin', None),
     (provenance, 'end', None),
     (recorder, 'play', [recorder.Recording(_ROW, [0] * 9, [0] * 9, [])]),

@@ -17,7 +17,7 @@ pytest.importorskip('reverb', reason='needs the full environment')
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
 from bt_acme.config import run as run_config
-from bt_acme.launching import launch as launch_lib
+from bt_acme.launching import starting
 from bt_acme.runtime import actor_node
 from tests.launch import scripts
 from tests.runtime import contexts
@@ -49,7 +49,7 @@ def make_run(workdir):
 def test_an_old_run_is_resumed(tmp_path, shared_functions):
   workdir = tmp_path / 'run'
   shutil.copytree(_OLD_RUN, workdir)
-  assert launch_lib.launch(make_run(workdir), make_agent()) == 0
+  assert starting.start(make_run(workdir), make_agent()) == 0
   old, new = (
     json.loads((workdir / name / 'values.json').read_text())['values']
     for name in ('checkpoints/checkpoint-1', 'checkpoints/checkpoint-2')

@@ -16,7 +16,7 @@ pytest.importorskip('launchpad', reason='needs the full environment')
 
 import launchpad as lp
 
-from bt_acme.runtime import events, heartbeats, supervised_node, supervisor
+from bt_acme.runtime import events, heartbeats, node_restarts, supervisor
 from bt_acme.runtime.engines import base
 
 _KILLED, _LOST = -signal.SIGKILL, {'code': -signal.SIGKILL, 'lost': True}
@@ -326,7 +326,7 @@ def test_each_node_has_a_restart_budget(launch, capsys):
 
 
 def test_a_budget_limits_restarts_per_hour():
-  budget = supervised_node.RestartBudget(2)
+  budget = node_restarts.RestartBudget(2)
   assert budget.acquire(0.0) and budget.acquire(1800.0)
   assert str(budget) == 'restart 2 of 2 allowed per hour'
   assert not budget.acquire(1800.0)

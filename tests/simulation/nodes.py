@@ -26,10 +26,10 @@ from bt_acme.runtime import (
   heartbeats,
   learner_node,
   metrics,
+  node_restarts,
   provenance,
   replay_checkpoints,
   saver,
-  supervised_node,
   supervisor,
 )
 from bt_acme.runtime import node as node_lib
@@ -431,7 +431,7 @@ def installed(simulation):
       (coordinator, '_POLL_SECONDS', _POLL_SECONDS),
       (evaluator_node, '_POLL_SECONDS', _POLL_SECONDS),
       (learner_node, '_POLL_SECONDS', _POLL_SECONDS),
-      (supervised_node, '_HOUR', HOUR),
+      (node_restarts, '_HOUR', HOUR),
       (supervisor, '_LOOK_SECONDS', HEARTBEAT_SECONDS),
       (heartbeats, 'PERIOD', HEARTBEAT_SECONDS),
       (supervisor, '_SECONDS_AFTER_SERVERS', 4 * HEARTBEAT_SECONDS),

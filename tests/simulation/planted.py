@@ -18,7 +18,7 @@ from bt_acme.runtime import (
   evaluator_node,
   learner_node,
   metrics,
-  supervised_node,
+  node_restarts,
   workdir_lock,
 )
 from tests.simulation import __main__ as simulation
@@ -112,14 +112,14 @@ def _(real):
   return fake
 
 
-@_bug('a restart is never forgotten', supervised_node.RestartBudget, 'acquire')
+@_bug('a restart is never forgotten', node_restarts.RestartBudget, 'acquire')
 def _(real):
-  return mock.patch.object(supervised_node, '_HOUR', float('inf'))(real)
+  return mock.patch.object(node_restarts, '_HOUR', float('inf'))(real)
 
 
 @_bug(
   'a heartbeat of the previous attempt counts',
-  *(supervised_node.NodeState, 'mark_started'),
+  *(node_restarts.NodeState, 'mark_started'),
 )
 def _(real):
   def mark_started(self, log):

@@ -12,7 +12,7 @@ from absl import logging
 
 from bt_acme import files
 from bt_acme.config import run as run_config
-from bt_acme.launching import launch as launch_lib
+from bt_acme.launching import starting
 from bt_acme.runtime import program as program_lib
 from bt_acme.runtime import supervisor, workdir_lock
 from tests.simulation import clock as clock_lib
@@ -236,9 +236,9 @@ class Session:
       self.launcher.die()
 
   def _launch(self):
-    """Works like `launching.launch.launch`."""
+    """Works like `launching.starting.start`."""
     with workdir_lock.held(self.run.workdir):
-      code = launch_lib.run_session(
+      code = starting.run_session(
         self.run, nodes.AGENT.config, {}, self._supervise
       )
     return code or 0

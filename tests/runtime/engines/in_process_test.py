@@ -16,7 +16,7 @@ from bt_acme import learner as learner_lib
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.environments import vector
-from bt_acme.launching import launch as launch_lib
+from bt_acme.launching import starting
 from bt_acme.runtime import checkpoints, learned_policy, metrics
 from bt_acme.runtime.engines import in_process_learner
 from tests.agents import fakes
@@ -92,7 +92,7 @@ def start(folder, agent, actions=(), callbacks=(), **changes):
     displays.append(Display(max_actor_steps, actions))
     return displays[-1]
 
-  code = launch_lib.launch(
+  code = starting.start(
     configuration(folder, **changes),
     agent,
     make_display=make_display,
@@ -467,7 +467,7 @@ def test_training_starts_from_the_initial_parameters(tmp_path):
   frozen = fakes.changed(agent, learner={'learning_rate': 1e-12})
   settings = {**FAKE, 'envs_per_actor': 1, 'max_actor_steps': 40}
   run = configuration(tmp_path, **settings)
-  launch_lib.launch(run, frozen, make_display=Display, initial_params=params)
+  starting.start(run, frozen, make_display=Display, initial_params=params)
   jax.tree.map(
     lambda x, y: np.testing.assert_allclose(x, y, atol=1e-9),
     learned_policy.read(run, frozen).variables.agent,

@@ -1,4 +1,4 @@
-"""Launches runs, for `launch/run_*.py` and `bt_acme.api`.
+"""Starts and resumes runs, for `launch/run_*.py` and `bt_acme.api`.
 
 `check` rejects invalid settings before anything is started or written.
 """
@@ -35,7 +35,7 @@ from bt_acme.runtime import (
 from bt_acme.runtime.engines import in_process
 
 
-def launch(
+def start(
   run: run_config.RunConfig,
   agent: assembly.Agent,
   *,

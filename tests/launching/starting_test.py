@@ -11,7 +11,7 @@ from bt_acme import assembly
 from bt_acme import config as config_lib
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
-from bt_acme.launching import launch as launch_lib
+from bt_acme.launching import starting
 from bt_acme.runtime import launcher
 from tests.agents import fakes
 
@@ -22,7 +22,7 @@ def test_more_devices_than_available(launch_type):
   agent = assembly.Agent(fakes.make_config(learner=learner), fakes.SPEC)
   message = "num_devices=64 exceeds the number of 'cpu' devices"
   with pytest.raises(ValueError, match=message):
-    launch_lib.check(run_config.RunConfig(lp_launch_type=launch_type), agent)
+    starting.check(run_config.RunConfig(lp_launch_type=launch_type), agent)
 
 
 def test_the_setting_lists_all_engines_with_their_options():
@@ -34,5 +34,5 @@ def test_the_setting_lists_all_engines_with_their_options():
     run = run_config.RunConfig(lp_launch_type=name, ray_address=address)
     assert run.has_nodes
     assert run.is_in_this_process == engine.in_this_process
-    options = launch_lib._engine_options(run)
+    options = starting._engine_options(run)
     inspect.signature(engine).bind('the queue', **options)  # Or it raises.
