@@ -23,7 +23,7 @@ AT_MOST = {
   'lines of code in benchmarks': 2_616,
   'classes': 260,
   'public class names that several classes have': 2,
-  'lines of tests': 30_581,
+  'lines of tests': 30_587,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

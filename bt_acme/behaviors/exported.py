@@ -178,4 +178,4 @@ class _ZeroHost(behavior.Host):
   """Supplies zeros instead of the intrinsic reward."""
 
   def inputs(self, *shown: np.ndarray) -> np.ndarray:
-    return np.zeros(len(shown[0]), np.float32)
+    return np.zeros(len(shown[-1]), np.float32)

@@ -50,7 +50,8 @@ class FromCallable(behavior.Behavior):
         seed. It is called once for each environment. A policy maps
         (observation, previously executed action, whether an episode starts) to
         an action, and may have a state. The policy is called at every step,
-        even if its action is not used. Actions are integers, and the previous
+        even if its action is not used; in evaluations, only if the behavior has
+        an extra action. Actions are integers, and the previous
         action at the first step of an episode is -1. In environments with
         vector actions, actions are vectors, and the previous action at the
         first step is all zeros. The inputs of a policy are read-only. A policy

@@ -265,13 +265,14 @@ class TransferConfig:
   ) -> tuple[int, ...]:
     """Returns the behaviors that process the steps and propose actions.
 
-    Evaluations have no flights, so only extra actions need proposals.
+    Evaluations have no flights, so only extra actions and kickstarting need
+    proposals.
 
     Args:
       num_behaviors: K, the number of behaviors.
       evaluation: whether flights are disabled.
     """
-    if evaluation:
+    if evaluation and not self.kickstarts:
       return self.extra_behaviors(num_behaviors)
     return tuple(range(num_behaviors))
 

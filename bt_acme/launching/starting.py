@@ -70,7 +70,7 @@ def start(
   check(run, agent)
   by_script = make_display is None
 
-  def start(resumed: bool, begin_next: Callable[[], None]) -> int:
+  def execute(resumed: bool, begin_next: Callable[[], None]) -> int:
     if by_script:
       _announce(run, agent, resumed)
     if run.has_nodes:
@@ -81,7 +81,7 @@ def start(
   identity = {**(identity or {}), **({} if run.has_nodes else ENGINE)}
   try:
     with workdir_lock.held(run.workdir):
-      code = run_session(run, agent.config, identity, start)
+      code = run_session(run, agent.config, identity, execute)
   except OSError as error:
     if not by_script or not files.is_disk_full(error):
       raise
@@ -112,7 +112,7 @@ def run_session(
   run: run_config.RunConfig,
   config: config_lib.R2D2Config,
   identity: Mapping[str, Any],
-  start: Callable[[bool, Callable[[], None]], int],
+  execute: Callable[[bool, Callable[[], None]], int],
 ) -> int | None:
   """Claims the workdir of a run, and runs and records one session.
 
@@ -120,7 +120,7 @@ def run_session(
     run: the run, whose workdir is locked.
     config: the agent's configuration.
     identity: see `workdir.claim`.
-    start: a function that executes the run and returns its exit code. Its
+    execute: a function that executes the run and returns its exit code. Its
       arguments are whether the run is resumed, and a function to call when the
       run restarts from its checkpoint, which records a new session.
 
@@ -143,7 +143,7 @@ def run_session(
 
   begin()
   try:
-    code = start(resumed, begin_next)
+    code = execute(resumed, begin_next)
   finally:
     provenance.end(run.workdir)
   if code == 0:

@@ -130,7 +130,7 @@ def _summary(
     *('algorithm', 'mean solved, %', 'IQM solved, % (95% interval)'),
     *('tasks solved with all seeds', f'P({last} > algorithm) (95% interval)'),
     f'{last} - algorithm, paired by seed, % (95% interval)',
-    *('in training: mean solved, %', f'{last} - algorithm (95% interval)'),
+    *('in training: mean solved, %', f'{last} - algorithm, paired by seed'),
   ]
   training = solved_episodes(tables, found, 'training_solved')
   rows = [
@@ -159,7 +159,7 @@ def _comparison(best: np.ndarray, runs: np.ndarray) -> List[str]:
 
 
 def _improvement(best: np.ndarray, runs: np.ndarray) -> str:
-  if runs is best or np.isnan(runs).any():
+  if runs is best or np.isnan(best - runs).any():
     return ''
   return _interval(intervals.bootstrap(intervals.mean, best - runs), 0)
 

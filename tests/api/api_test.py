@@ -286,11 +286,11 @@ def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
 def test_continual_learning_stops_after_an_interrupted_evaluation(
   tmp_path, monkeypatch
 ):
-  launch = starting.start
+  start = starting.start
   codes = [130]
 
   def stop_at_the_end(*args, **options):
-    return launch(*args, **options) or codes.pop()
+    return start(*args, **options) or codes.pop()
 
   monkeypatch.setattr(starting, 'start', stop_at_the_end)
   bank = bt_acme.Bank(tmp_path / 'bank')

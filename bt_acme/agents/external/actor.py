@@ -17,11 +17,11 @@ from bt_acme.core.behavior_transfer import bt_actor
 class BTActor(acme.Actor):
   """Adds flights and the extra action to an actor.
 
-  At every step, the wrapped actor makes a choice and every behavior proposes an
-  action. Flights and the extra action determine which action the environment
-  receives; vector actions support flights only. The wrapped actor observes the
-  choice that would have had the same outcome, so its adder writes this choice
-  and its learner trains on it.
+  At every step, the wrapped actor makes a choice and every behavior that may
+  act proposes an action. Flights and the extra action determine which action
+  the environment receives; vector actions support flights only. The wrapped
+  actor observes the choice that would have had the same outcome, so its adder
+  writes this choice and its learner trains on it.
   """
 
   def __init__(
