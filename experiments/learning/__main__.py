@@ -10,8 +10,11 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   laws         Other rules for starting and ending flights.
   longer       The task of `alone` in which BT is worse, with more steps.
   wide         One behavior helps in many tasks.
+  budget       Tasks of `wide` with more steps.
   preset       The tasks of `wide` with another preset.
   bank         Five behaviors, drawn uniformly or with learned priorities.
+  sizes        Banks with more and more weak behaviors.
+  roles        Flights or extra actions for the behaviors of a bank.
   continual    Policies of earlier goals help with later goals.
   atari        BT with a behavior that survives in an Atari game.
   no_harm      BT does no harm if the reward is easy to find.

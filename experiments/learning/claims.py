@@ -3,8 +3,8 @@
 Several tables may show the same run, which is executed only once. Run `s` of an
 algorithm that transfers a behavior uses the behavior of pre-training run `s`,
 or always the same behavior that comes with the package (`margin`, `alone`,
-`laws`, `longer`, `wide`, `preset`). Most results therefore show how consistent
-pre-training and transfer are together.
+`laws`, `longer`, `wide`, `budget`, `preset`). Most results therefore show how
+consistent pre-training and transfer are together.
 
 The environments were chosen as follows. Each cell of the chain has its own
 mapping of the two actions, so that no constant action moves along the chain.
@@ -18,8 +18,9 @@ Episodes of `memory` have eight steps. `bank` uses, of five environments, the
 first layout from number 8 on in which `minigrid-explorer` alone solves between
 1 and 50% of 64 episodes, and a task that this behavior always solves. Rule and
 settings were fixed after these scores of the behavior, and before the first run
-of `bank` that learns. The maze of `continual` was used in an earlier trial of
-learned priorities.
+of `bank` that learns. The tasks of `budget`, `sizes` and `roles` were chosen by
+results of `wide` and `bank`. The maze of `continual` was used in an earlier
+trial of learned priorities.
 """
 
 import dataclasses
