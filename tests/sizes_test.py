@@ -17,8 +17,8 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_258,
-  'lines of code in bt_acme/runtime': 4_350,
+  'lines of code': 24_255,
+  'lines of code in bt_acme/runtime': 4_347,
   'lines of code in experiments': 4_648,
   'lines of code in benchmarks': 2_616,
   'classes': 260,

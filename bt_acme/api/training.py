@@ -271,7 +271,7 @@ def _start(
     run,
     make_display=_DISPLAYS[progress],
     callbacks=tuple(callbacks),
-    **recorded_agent.launch_options(agent, seed, weights, source),
+    **recorded_agent.start_options(agent, seed, weights, source),
   ).resume()
 
 

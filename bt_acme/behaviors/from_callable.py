@@ -51,14 +51,14 @@ class FromCallable(behavior.Behavior):
         (observation, previously executed action, whether an episode starts) to
         an action, and may have a state. The policy is called at every step,
         even if its action is not used; in evaluations, only if the behavior has
-        an extra action. Actions are integers, and the previous
-        action at the first step of an episode is -1. In environments with
-        vector actions, actions are vectors, and the previous action at the
-        first step is all zeros. The inputs of a policy are read-only. A policy
-        that draws random numbers or has a memory should be an object with
-        `state()` and `restore(state)`, where states are serializable: a resumed
-        run then continues with the same actions. Otherwise, a resumed run
-        creates the policy again from its seed.
+        an extra action. Actions are integers, and the previous action at the
+        first step of an episode is -1. In environments with vector actions,
+        actions are vectors, and the previous action at the first step is all
+        zeros. The inputs of a policy are read-only. A policy that draws random
+        numbers or has a memory should be an object with `state()` and
+        `restore(state)`, where states are serializable: a resumed run then
+        continues with the same actions. Otherwise, a resumed run creates the
+        policy again from its seed.
       name: the name in logs and errors; by default, the name of `make_policy`.
 
     Raises:

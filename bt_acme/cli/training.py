@@ -78,7 +78,7 @@ def _train(settings: Any) -> int:
     behavior_weights,
   )
   weights = getattr(settings, 'weights', initial_weights.WeightsConfig())
-  options = recorded_agent.launch_options(agent, run.seed, weights)
+  options = recorded_agent.start_options(agent, run.seed, weights)
   code = starting.start(run, agent, **options)
   if code == 0 and agent.intrinsic is not None:
     print(f'Behavior exported to {run.behavior_folder}')

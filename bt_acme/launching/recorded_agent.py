@@ -15,7 +15,7 @@ from bt_acme.runtime import behavior_copies
 from bt_acme.runtime import workdir as workdir_lib
 
 
-def launch_options(
+def start_options(
   agent: assembly.Agent,
   seed: int,
   weights: initial_weights.WeightsConfig,

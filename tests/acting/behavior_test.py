@@ -20,10 +20,9 @@ def test_seeds_follow_behavior_and_environment_not_the_process():
     return lambda *_: 0
 
   twice = [behaviors.FromCallable(make_policy)] * 2
-  for environments in (range(4), [2]):
-    behavior_lib.make_hosts(
-      twice, 3, seed=7, environments=environments, proposers=(0, 1)
-    )
+  for some in (range(4), [2]):
+    settings = {'seed': 7, 'environments': some, 'proposers': (0, 1)}
+    behavior_lib.make_hosts(twice, 3, **settings)
   assert len(set(seeds[:8])) == 8
   assert seeds[8:] == [seeds[2], seeds[6]]
 

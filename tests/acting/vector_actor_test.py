@@ -143,13 +143,18 @@ def test_a_jitted_behavior_acts_in_range():
 
 
 @pytest.mark.parametrize(
-  'role, evaluation, steps',
-  [('fly', False, 5), ('fly', True, 0), ('choose', True, 5)],
+  'settings, evaluation, steps',
+  [
+    *(({'behavior_roles': 'fly,both'}, *x) for x in ((False, 5), (True, 0))),
+    ({'behavior_roles': 'choose,both'}, True, 5),
+    # A recording evaluator needs the proposals.
+    ({'behavior_roles': 'fly,both', 'kickstarting': 1.0}, True, 5),
+  ],
 )
-def test_evaluations_skip_behaviors_that_only_fly(role, evaluation, steps):
+def test_evaluations_skip_behaviors_that_only_fly(settings, evaluation, steps):
   seen = []
   mine = behaviors.FromCallable(lambda seed: lambda *_: seen.append(0) or 0)
-  transfer = config_lib.TransferConfig(behavior_roles=f'{role},both')
+  transfer = config_lib.TransferConfig(**settings)
   config = fakes.make_config(config_lib.BTConfig, transfer=transfer)
   agent = assembly.Agent(config, fakes.SPEC, (mine, behaviors.Uniform()))
   variables = [fakes.variables_of(agent)]

@@ -34,7 +34,7 @@ def test_invalid_settings(settings, message):
 
 
 def load(weights, agent):
-  options = recorded_agent.launch_options(agent, 0, weights)
+  options = recorded_agent.start_options(agent, 0, weights)
   return options['initial_params']
 
 

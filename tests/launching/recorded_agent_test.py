@@ -19,7 +19,7 @@ def test_behaviors_without_files_must_be_passed_again(tmp_path):
     (1.0, 2.0),
   )
   weights = initial_weights.WeightsConfig()
-  options = recorded_agent.launch_options(agent, 0, weights)
+  options = recorded_agent.start_options(agent, 0, weights)
   assert options['initial_params'] is None
   run = run_config.RunConfig(env=agent.spec.name, workdir=str(tmp_path / 'run'))
   workdir_lib.claim(run, agent.config, options['identity'])

@@ -126,9 +126,9 @@ def wrap(
   """Adds behavior transfer to an actor core.
 
   The agent and every behavior process every step, even if another component
-  selects the action; in evaluations, only the behaviors with an extra action
-  do, because the others never act. A recurrent state that skipped a flight
-  would describe an episode that never happened. With
+  selects the action; in evaluations, most behaviors without an extra action do
+  not (`TransferConfig.proposers`), because they never act. A recurrent state
+  that skipped a flight would describe an episode that never happened. With
   `flight_recurrent_state='hold'`, the agent's state stays unchanged during
   flights, in the learner's unroll too. With `flight_behavior_state='restart'`,
   a behavior's state covers only the steps since its last flight started.

@@ -70,10 +70,8 @@ def test_evaluation_disables_flights_but_not_the_extra_action():
   settings = {'evaluation': True, **scripted.ALWAYS_FLY}
   actor, _ = make_actor(int32s(0, 3, 1), [Recorder([2])], **settings)
   np.testing.assert_array_equal(play(actor, 3), [0, 2, 1])
-  policy = Recorder([2])
-  actor, _ = make_actor(
-    int32s(0, 2, 1), [policy], extra_action=False, **settings
-  )
+  policy, settings['extra_action'] = Recorder([2]), False
+  actor, _ = make_actor(int32s(0, 2, 1), [policy], **settings)
   np.testing.assert_array_equal(play(actor, 3), [0, 2, 1])
   assert not policy.seen
 
