@@ -1,6 +1,6 @@
 """Returns of the learner's batches: with rlax on a CPU, else in few kernels.
 
-`returns.returns_on_host` has the formula, for one sequence of an actor.
+`return_recursion.returns_on_host` has the formula, for an actor's sequence.
 """
 
 from typing import Any, Optional
@@ -17,7 +17,7 @@ def returns_on_device(
   traces: jax.Array,
   taken_values: Optional[jax.Array] = None,
 ) -> jax.Array:
-  """Computes the returns of `returns.returns_on_host`, for batches [T, B]."""
+  """Computes the returns of `return_recursion` for batches [T, B]."""
   by_platform: Any = jax.lax.platform_dependent
   # Each row also needs the trace and the value of the next one.
   zeros = jnp.zeros_like(traces[:1])

@@ -1,6 +1,5 @@
 """The inference node, which selects the actions of all actors."""
 
-import threading
 from typing import Any
 
 import jax
@@ -17,8 +16,8 @@ _SERVE_SECONDS = 0.5  # Between two checks whether to stop.
 class InferenceNode(node.Node):
   """Node that selects actions on the accelerator until it is told to stop.
 
-  Actors call `act` and `restore_statistics`, from any thread. Both methods wait
-  until the server has its first parameters.
+  Actors call `act` and `restore_statistics`, from any thread. `act` waits until
+  the server has its first parameters.
   """
 
   def __init__(
@@ -38,7 +37,6 @@ class InferenceNode(node.Node):
     # One vector step of the run is one answer to each group.
     self._period = agent.config.acting.variable_update_period * run.num_groups
     self._answered = 0  # Requests since the last parameters were fetched.
-    self._ready = threading.Event()
     self._server = server_lib.InferenceServer(
       agent,
       epsilons=agent.epsilons(run.num_environments),
@@ -50,19 +48,16 @@ class InferenceNode(node.Node):
 
   def act(self, *request: Any) -> Any:
     """Selects actions; see `InferenceServer.act`."""
-    self._ready.wait()
     return self._server.act(*request)
 
   def restore_statistics(self, *request: Any) -> None:
     """Restores statistics; see `InferenceServer.restore_statistics`."""
-    self._ready.wait()
     self._server.restore_statistics(*request)
 
   def start(self) -> None:
     """Compiles, and fetches the learner's first parameters."""
     self._server.warm_up()  # While the learner and the actors start.
     self._server.update_variables(variables.fetch(self._learner))
-    self._ready.set()
 
   def iterate(self) -> float:
     """Answers requests, and fetches new parameters periodically."""

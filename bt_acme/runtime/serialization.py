@@ -7,9 +7,7 @@ in parts that are numbered in order of occurrence. A bytes object that occurs
 several times is stored as one part.
 """
 
-import itertools
 import json
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Literal
 
@@ -67,7 +65,8 @@ def load(file: BinaryIO, end: int) -> Any:
     raise untrusted.InvalidFileError(
       f'the {left:,} bytes of data do not match the listed sizes'
     )
-  return _decoder(sizes, file)(body['tree'])
+  parts = {number: file.read(size) for number, size in enumerate(sizes)}
+  return _decode(body['tree'], parts)
 
 
 def _encode(value: Any, parts: _Parts) -> Any:
@@ -108,53 +107,27 @@ def _number_of(part: Any, parts: _Parts) -> int:
   return parts.setdefault(id(part), (len(parts), part))[0]
 
 
-def _decoder(sizes: list[int], file: BinaryIO) -> Callable[[Any], Any]:
-  """Returns a function that decodes one value and reads its parts in order."""
-  numbers = itertools.count()
-  shared: dict[int, bytes] = {}
-
-  def size_of(number: int) -> int:
-    """Returns the size of the next part, checking its number."""
-    expected = next(numbers)
-    if number != expected:
-      raise ValueError(f'expected part {expected}, found part {number}')
-    return sizes[number]
-
-  def shared_bytes(number: int) -> bytes:
-    if number not in shared:
-      shared[number] = file.read(size_of(number))
-    return shared[number]
-
-  def decode(tree: Any) -> Any:
-    if isinstance(tree, list):
-      return [decode(item) for item in tree]
-    if isinstance(tree, dict):
-      ((kind, content),) = tree.items()
-      return decoders[kind](content)
+def _decode(tree: Any, parts: dict[int, bytes]) -> Any:
+  """Returns the value of JSON; removes the parts of arrays, which occur once."""
+  if isinstance(tree, list):
+    return [_decode(item, parts) for item in tree]
+  if not isinstance(tree, dict):
     return tree
-
-  decoders: dict[str, Callable[[Any], Any]] = {
-    'tuple': lambda items: tuple(map(decode, items)),
-    'dict': lambda pairs: {decode(key): decode(x) for key, x in pairs},
-    'bytes': shared_bytes,
-    'array': lambda described: _read_array(file, size_of, *described),
-    'scalar': lambda described: _DTYPES[described[0]].type(described[1]),
-  }
-  return decode
+  ((kind, content),) = tree.items()
+  return _DECODERS[kind](content, parts)
 
 
-def _read_array(
-  file: BinaryIO,
-  size_of: Callable[[int], int],
-  dtype: str,
-  shape: list[int],
-  order: Any,
-  number: int,
-) -> np.ndarray:
-  kind = _DTYPES[dtype]
-  size = size_of(number)
-  if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != size:
-    raise ValueError(f'{size} bytes do not fit {dtype} of shape {shape}')
-  flat = np.empty(size, np.uint8)
-  file.readinto(flat)  # type: ignore[attr-defined]
-  return flat.view(kind).reshape(shape, order=order)
+def _decode_array(described: list[Any], parts: dict[int, bytes]) -> np.ndarray:
+  dtype, shape, order, number = described
+  # The copy is writable.
+  flat = np.frombuffer(bytearray(parts.pop(number)), _DTYPES[dtype])
+  return flat.reshape(shape, order=order)
+
+
+_DECODERS: Mapping[str, Callable[[Any, dict[int, bytes]], Any]] = {
+  'tuple': lambda items, parts: tuple(_decode(items, parts)),
+  'dict': lambda pairs, parts: dict(_decode(pairs, parts)),
+  'bytes': lambda number, parts: parts[number],
+  'array': _decode_array,
+  'scalar': lambda described, _: _DTYPES[described[0]].type(described[1]),
+}
