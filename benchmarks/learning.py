@@ -12,8 +12,8 @@ from acme.agents.jax import r2d2
 from acme.wrappers import observation_action_reward
 
 from benchmarks import acme_side, core_parts, harness, limits, our_side
+from bt_acme.agents import acme_learner as learner_lib
 from bt_acme.agents import builders as builders_lib
-from bt_acme.agents import learner as learner_lib
 
 _GAME = 'breakout'
 _HIDDEN = core_parts.HIDDEN

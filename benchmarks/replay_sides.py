@@ -16,7 +16,7 @@ from bt_acme import assembly
 from bt_acme.agents import builders as builders_lib
 from bt_acme.core import transition as transition_lib
 from bt_acme.core import types
-from bt_acme.replay import sinks
+from bt_acme.replay import sequence_sinks
 
 Calls = List[Callable[[], Any]]  # Each call writes a step.
 
@@ -34,7 +34,9 @@ def _sampling(take: Callable[[], Any], *, warm: int) -> float:
   return harness.timed(take)()
 
 
-def calls_of(sink: sinks.SequenceSink, play: recordings.RandomPlay) -> Calls:
+def calls_of(
+  sink: sequence_sinks.SequenceSink, play: recordings.RandomPlay
+) -> Calls:
   """Prepares the calls that write a recording to a sink."""
   calls: Calls = []
   states = _recurrent_states()

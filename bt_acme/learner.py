@@ -1,8 +1,9 @@
 """The learner of an agent, which computes steps asynchronously.
 
-Two subclasses provide batches and use the results: `agents.learner` implements
-Acme's learner and samples from Reverb, and `runtime.engines.in_process_learner`
-alternates with the environments of a run in one process.
+Two subclasses provide batches and use the results: `agents.acme_learner`
+implements Acme's learner and samples from Reverb, and
+`runtime.engines.in_process_learner` alternates with the environments of a run
+in one process.
 """
 
 import collections

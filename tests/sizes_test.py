@@ -20,7 +20,7 @@ AT_MOST = {
   'lines of code': 24_255,
   'lines of code in bt_acme/runtime': 4_347,
   'lines of code in experiments': 4_648,
-  'lines of code in benchmarks': 2_616,
+  'lines of code in benchmarks': 2_618,
   'classes': 260,
   'public class names that several classes have': 2,
   'lines of tests': 30_587,

@@ -1,6 +1,6 @@
 """Learned priorities of behaviors, shared by all actors of a run.
 
-Each group of environments has a `FlightPriorities`, which computes the weights
+Each group of environments has a `GroupPriorities`, which computes the weights
 with which flights draw behaviors, and scores the episodes that end. One
 `ScoreStore` next to the learner collects the scores of all groups, and is part
 of every checkpoint. The formulas are in
@@ -43,7 +43,7 @@ def _add(scores: Scores, episodes: Sequence[Scored]) -> Scores:
   return scores
 
 
-class FlightPriorities:
+class GroupPriorities:
   """Priorities for a group of environments, from its own and others' episodes.
 
   An episode counts for every behavior that flew in it. Episodes without flights
@@ -133,7 +133,7 @@ class ScoreStore:
     """Adds episodes, and returns the scores of all groups of environments.
 
     Args:
-      episodes: the result of `FlightPriorities.take`.
+      episodes: the result of `GroupPriorities.take`.
     """
     with self._lock:
       self._scores = _add(self._scores, episodes)

@@ -106,9 +106,9 @@ class VectorActor:
       self._rewards_next = config.rewards_next
     if statistics is not None:
       self.restore_statistics(statistics)
-    self.priorities: Optional[behavior_scores.FlightPriorities] = None
+    self.priorities: Optional[behavior_scores.GroupPriorities] = None
     if scores is not None:
-      self.priorities = behavior_scores.FlightPriorities(agent, scores)
+      self.priorities = behavior_scores.GroupPriorities(agent, scores)
 
     self._action = np.zeros(self._num, np.int32)
     self._reward = np.zeros(self._num, np.float32)

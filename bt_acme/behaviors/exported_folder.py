@@ -19,7 +19,7 @@ from bt_acme import assembly, files, untrusted
 from bt_acme import config as config_lib
 from bt_acme.behaviors import cards, pretrained
 from bt_acme.config import checks, names
-from bt_acme.core import weight_transfer
+from bt_acme.core import leaves
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 _FORMAT = 1
@@ -117,7 +117,7 @@ def checksum(variables: assembly.Variables) -> str:
 def _as_file(variables: assembly.Variables) -> bytes:
   """Returns the contents of the parameter file."""
   buffer = io.BytesIO()
-  np.savez(buffer, **weight_transfer.by_path(variables, _SEPARATOR))
+  np.savez(buffer, **leaves.by_path(variables, _SEPARATOR))
   return buffer.getvalue()
 
 
@@ -234,10 +234,10 @@ def _read_params(
   path: pathlib.Path, expected: assembly.Variables, digest: str, subject: str
 ) -> assembly.Variables:
   """Reads the parameters and checks that they match the description."""
-  wanted = weight_transfer.by_path(expected, _SEPARATOR)
+  wanted = leaves.by_path(expected, _SEPARATOR)
 
   def check(shapes: untrusted.Shapes) -> None:
-    differences = weight_transfer.mismatches(shapes, wanted)
+    differences = leaves.mismatches(shapes, wanted)
     if differences:
       named = untrusted.shortened(differences.replace(_SEPARATOR, '/'))
       raise untrusted.InvalidFileError(f'does not fit {_DESCRIPTION}: {named}')

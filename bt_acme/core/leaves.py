@@ -1,12 +1,13 @@
-"""Conversion between a tree of arrays and a list of NumPy arrays."""
+"""The leaves of trees of arrays: as lists, by path, and compared."""
 
-from typing import Any, List, Sequence, TypeVar
+from typing import Any, Dict, List, Sequence, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 Tree = TypeVar('Tree')
+_SHOWN = 4  # Maximum number of differences listed in an error.
 
 
 def tree_leaves(tree: Any) -> List[np.ndarray[Any, Any]]:
@@ -46,6 +47,36 @@ def restore_leaves(template: Tree, leaves: Sequence[Any]) -> Tree:
       )
   restored: Tree = jax.tree.unflatten(structure, new)
   return restored
+
+
+def mismatches(actual: Any, expected: Any) -> str:
+  """Describes how two trees differ in structure, shapes and dtypes.
+
+  Args:
+    actual: arrays, or their shapes and dtypes.
+    expected: the expected arrays, or their shapes and dtypes.
+
+  Returns:
+    The first differences as text; empty if there are none.
+  """
+  trees = [by_path(tree) for tree in (actual, expected)]
+  found: List[str] = []
+  for name in sorted(set(trees[0]) | set(trees[1])):
+    for attribute in ('shape', 'dtype'):
+      values = [getattr(tree.get(name), attribute, None) for tree in trees]
+      if values[0] != values[1]:
+        found.append(f'{name} is {values[0]}, expected {values[1]}')
+        break
+  more = len(found) - _SHOWN
+  return '; '.join(found[:_SHOWN]) + (f'; and {more} more' if more > 0 else '')
+
+
+def by_path(tree: Any, separator: str = '/') -> Dict[str, Any]:
+  """Returns the leaves of a tree by their paths, such as `agent/head/w`."""
+  return {
+    jax.tree_util.keystr(path, simple=True, separator=separator): leaf
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+  }
 
 
 def _is_key(leaf: Any) -> bool:

@@ -1,50 +1,19 @@
-"""Initializes a network from the weights of a pre-trained network.
+"""Initializes a network with the weights of another, or narrows its head.
 
 Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 5. *Partial* initialization
 loads torso and LSTM; *full* initialization also loads the dueling head. The
 paper's fine-tuning is full initialization without behavior transfer.
 """
 
-from typing import Any, Dict, List, Mapping
+from typing import Mapping
 
 import jax
 import jax.numpy as jnp
 
-from bt_acme.core import types
+from bt_acme.core import leaves, types
 
 _HEAD = 'head'
 _ADVANTAGE_OUTPUT = 'head/advantage/~/linear_1'
-_SHOWN = 4  # Maximum number of differences listed in an error.
-
-
-def mismatches(actual: types.Params, expected: types.Params) -> str:
-  """Describes how two trees differ in structure, shapes and dtypes.
-
-  Args:
-    actual: arrays, or their shapes and dtypes.
-    expected: the expected arrays, or their shapes and dtypes.
-
-  Returns:
-    The first differences as text; empty if there are none.
-  """
-  trees = [by_path(tree) for tree in (actual, expected)]
-  found: List[str] = []
-  for name in sorted(set(trees[0]) | set(trees[1])):
-    for attribute in ('shape', 'dtype'):
-      values = [getattr(tree.get(name), attribute, None) for tree in trees]
-      if values[0] != values[1]:
-        found.append(f'{name} is {values[0]}, expected {values[1]}')
-        break
-  more = len(found) - _SHOWN
-  return '; '.join(found[:_SHOWN]) + (f'; and {more} more' if more > 0 else '')
-
-
-def by_path(tree: Any, separator: str = '/') -> Dict[str, Any]:
-  """Returns the leaves of a tree by their paths, such as `agent/head/w`."""
-  return {
-    jax.tree_util.keystr(path, simple=True, separator=separator): leaf
-    for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
-  }
 
 
 def transfer(
@@ -90,7 +59,7 @@ def transfer(
       loaded[_ADVANTAGE_OUTPUT], fresh[_ADVANTAGE_OUTPUT], extra_init
     )
   result = {**kept, **loaded}
-  differences = mismatches(result, fresh)
+  differences = leaves.mismatches(result, fresh)
   if differences:
     raise ValueError(
       f'init={init!r} needs the same architecture: {differences}.'
@@ -129,7 +98,7 @@ def _widen(
   source: Mapping[str, jax.Array],
   fresh: Mapping[str, jax.Array],
   extra_init: str,
-) -> Dict[str, jax.Array]:
+) -> dict[str, jax.Array]:
   """Adds outputs for the extra actions to the last advantage layer.
 
   Args:

@@ -10,7 +10,7 @@ from bt_acme.acting import actor_groups, variables, vector_actor
 from bt_acme.acting import inference_server as server_lib
 from bt_acme.config import run as run_config
 from bt_acme.environments import saving, vector
-from bt_acme.replay import sinks as sinks_lib
+from bt_acme.replay import sequence_sinks
 from bt_acme.runtime import node
 
 _REPORT_PERIOD = 32  # Vector steps between two reports to the coordinator.
@@ -142,7 +142,7 @@ class ActorNode(node.Node):
     number = self._run.groups_per_actor
     return [self._make_group(self._index * number + i) for i in range(number)]
 
-  def _make_sink(self) -> sinks_lib.SequenceSink:
+  def _make_sink(self) -> sequence_sinks.SequenceSink:
     """Makes the sink of one environment, and its writer."""
     agent = self._agent
     writer = self._make_writer(
@@ -152,7 +152,7 @@ class ActorNode(node.Node):
       on_wait=self._context.alive,
     )
     self._writers.append(writer)
-    return sinks_lib.SequenceSink(
+    return sequence_sinks.SequenceSink(
       agent.config,
       agent.replay_shapes,
       writer.write,

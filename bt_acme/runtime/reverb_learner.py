@@ -7,8 +7,8 @@ from typing import Any
 import jax
 from acme.utils import counting
 
+from bt_acme.agents import acme_learner as learner_lib
 from bt_acme.agents import builders as builders_lib
-from bt_acme.agents import learner as learner_lib
 from bt_acme.config import run as run_config
 from bt_acme.runtime import metrics, node, replay_checkpoints, saver
 

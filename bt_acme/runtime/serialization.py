@@ -108,7 +108,7 @@ def _number_of(part: Any, parts: _Parts) -> int:
 
 
 def _decode(tree: Any, parts: dict[int, bytes]) -> Any:
-  """Returns the value of JSON; removes the parts of arrays, which occur once."""
+  """Returns the value of JSON; removes the parts of arrays."""
   if isinstance(tree, list):
     return [_decode(item, parts) for item in tree]
   if not isinstance(tree, dict):

@@ -122,7 +122,7 @@ def test_flights_draw_behaviors_with_their_priorities(agent, settings):
 def test_novelty_counts_until_there_is_a_discovery(agent):
   agent = _changed(agent, priority_signal='discovery_then_novelty')
   store = behavior_scores.ScoreStore(agent)
-  learned = behavior_scores.FlightPriorities(agent, store.exchange([]))
+  learned = behavior_scores.GroupPriorities(agent, store.exchange([]))
   np.testing.assert_allclose(learned.probabilities(), np.full(_K, 1 / _K))
   learned.replace(store.exchange([(k, (0.0, k + 1.0)) for k in range(_K)]))
   assert learned.probabilities().argmax() == 3
@@ -144,8 +144,7 @@ def test_a_store_adds_the_episodes_of_all_groups(agent):
   store = behavior_scores.ScoreStore(agent)
   assert store.save() == []
   one, other = (
-    behavior_scores.FlightPriorities(agent, store.exchange([]))
-    for _ in range(2)
+    behavior_scores.GroupPriorities(agent, store.exchange([])) for _ in range(2)
   )
   one.replace(store.exchange([(0, (1.0,)), (2, (0.5,))]))
   other.replace(store.exchange([(0, (3.0,))]))

@@ -5,7 +5,7 @@ import pytest
 
 from bt_acme.core import types
 from bt_acme.replay import in_process as in_process_replay
-from bt_acme.replay import sinks as sinks_lib
+from bt_acme.replay import sequence_sinks
 from tests.acting import runs
 from tests.agents import fakes
 
@@ -31,7 +31,7 @@ def test_each_step_is_learned_from_unchanged(agents, kind):
   )
   recorders = [
     runs.Recorder(
-      sinks_lib.SequenceSink(
+      sequence_sinks.SequenceSink(
         agent.config,
         agent.replay_shapes,
         replay.write,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bt_acme import config as config_lib
-from bt_acme.core import networks, weight_transfer
+from bt_acme.core import leaves, networks, weight_transfer
 from tests.core import toys
 from tests.reference import weight_transfer as reference
 
@@ -40,7 +40,7 @@ def test_without_extra_actions_all_values_shift_equally(num_extra):
   network, params = _network(num_extra)
   narrowed = weight_transfer.without_extra_actions(params, _A)
   plain, fresh = _network()
-  assert not weight_transfer.mismatches(narrowed, fresh)
+  assert not leaves.mismatches(narrowed, fresh)
   values = np.asarray(_q_values(network, params))[..., :_A]
   shift = np.asarray(_q_values(plain, narrowed)) - values
   np.testing.assert_allclose(
@@ -97,5 +97,5 @@ def test_loaded_parts_that_differ_are_errors(num_extra, sizes, init, message):
 def test_an_error_lists_the_first_differences(num, end):
   there = {'net': {f'w{i}': np.zeros(2) for i in range(num)}}
   here = jax.tree.map(lambda x: np.zeros(3), there)
-  listed = weight_transfer.mismatches(there, here)
+  listed = leaves.mismatches(there, here)
   assert listed.endswith(f'net/w3 is (2,), expected (3,{end}')

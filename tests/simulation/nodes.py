@@ -247,7 +247,7 @@ class Group:
   def __init__(self, index, number, context, numbers):
     self.first_environment = index * number
     self.environments = Nothing()
-    priorities = behavior_scores.FlightPriorities(
+    priorities = behavior_scores.GroupPriorities(
       AGENT, context.learner.exchange_scores([])
     )
     self.actor = types.SimpleNamespace(intrinsic=None, priorities=priorities)

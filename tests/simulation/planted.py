@@ -50,7 +50,7 @@ for name, *where in (
   _bug(name, *where)(lambda real: lambda *args: None)
 
 
-@_bug('scores are exchanged twice', behavior_scores.FlightPriorities, 'take')
+@_bug('scores are exchanged twice', behavior_scores.GroupPriorities, 'take')
 def _(real):
   return lambda self: list(self._new)
 

@@ -13,7 +13,7 @@ from acme.utils import loggers
 
 from bt_acme import agents
 from bt_acme.agents import acme_actor
-from bt_acme.agents import learner as learner_lib
+from bt_acme.agents import acme_learner as learner_lib
 from bt_acme.core import types
 from tests.agents import fakes
 from tests.agents.external import peers

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from acme.utils import loggers
 
-from bt_acme.agents import learner as learner_lib
+from bt_acme.agents import acme_learner as learner_lib
 from bt_acme.replay import sampler as sampler_lib
 from tests import python, sharing
 from tests.agents import fakes
@@ -185,5 +185,5 @@ def train_on_devices():
 # tests/core/data_parallel_test.py compares the steps with those on one device.
 def test_a_learner_on_four_devices_is_restored():
   python.run_on_four_devices(
-    'from tests.agents import learner_test as t; t.train_on_devices()'
+    'from tests.agents import acme_learner_test as t; t.train_on_devices()'
   )
