@@ -55,7 +55,7 @@ def _acme_command(workdir: str) -> List[str]:
 
 def _last_counts(workdir: str) -> Tuple[float, float]:
   """Returns the last logged actor and learner steps; zeros without rows."""
-  last = (logs.read_rows(workdir, 'learner') or [{}])[-1]
+  last = (logs.read_rows(logs.path_of(workdir, 'learner')) or [{}])[-1]
   return last.get('actor_steps', 0.0), last.get('learner_steps', 0.0)
 
 

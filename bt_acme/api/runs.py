@@ -164,7 +164,7 @@ class Run:
       self._columns[label] = {
         name: column
         for name, column in logs.read_columns(str(self.workdir), label).items()
-        if name not in (*metrics.MARKS, *metrics.RENAMED_COLUMNS)
+        if name not in metrics.MARKS
       }
     return self._columns[label]
 

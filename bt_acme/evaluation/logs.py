@@ -1,17 +1,26 @@
 """Reads the CSV logs in the workdir of a run."""
 
+import csv
 import mmap
 import pathlib
 from typing import Dict, Iterator, List, Tuple
 
 import numpy as np
+from absl import logging
 
 from bt_acme import files
-from bt_acme.evaluation import tables
+
+# Columns that had another name until 0.1, by their old name.
+RENAMED_COLUMNS = {'life': 'session'}
+
+Row = Dict[str, float]
 
 
-def read_log(path: str) -> Dict[str, np.ndarray]:
+def read_log(path: files.PathLike) -> Dict[str, np.ndarray]:
   """Reads the columns of a CSV log.
+
+  A run may be writing the log: its last line is omitted if it is incomplete.
+  Damaged lines are omitted with a warning.
 
   Args:
     path: the path of a `logs.csv`.
@@ -19,28 +28,17 @@ def read_log(path: str) -> Dict[str, np.ndarray]:
   Returns:
     The values of each column, float64 [rows]; NaN for empty cells.
   """
-  rows = tables.read_csv(pathlib.Path(path))
-  names = rows[0].keys() if rows else ()
+  names, rows = _read(pathlib.Path(path))
   return {
-    name: np.array([float(row[name] or 'nan') for row in rows])
+    name: np.array([row.get(name, np.nan) for row in rows])
     for name in names
+    if rows
   }
 
 
-def read_rows(workdir: str, label: str) -> List[Dict[str, float]]:
-  """Reads the rows of a run's log; returns no rows if there is no log.
-
-  Args:
-    workdir: the directory of the run.
-    label: `actor`, `learner` or `evaluator`.
-  """
-  path = path_of(workdir, label)
-  if not path.is_file():
-    return []
-  return [
-    {name: float(value) for name, value in row.items() if value}
-    for row in tables.read_csv(path)
-  ]
+def read_rows(path: pathlib.Path) -> List[Row]:
+  """Reads the rows of a CSV log, like `read_log`; none if it is missing."""
+  return _read(path)[1] if path.is_file() else []
 
 
 def read_columns(workdir: str, label: str) -> Dict[str, np.ndarray]:
@@ -54,7 +52,25 @@ def read_columns(workdir: str, label: str) -> Dict[str, np.ndarray]:
     The columns, as returned by `read_log`.
   """
   path = path_of(workdir, label)
-  return read_log(str(path)) if path.is_file() else {}
+  return read_log(path) if path.is_file() else {}
+
+
+def _read(path: pathlib.Path) -> Tuple[List[str], List[Row]]:
+  """Returns the names of the columns, and the cells that are not empty."""
+  text = path.read_text(errors='replace')
+  lines = csv.reader(text[: text.rfind('\n') + 1].splitlines())
+  names = [RENAMED_COLUMNS.get(name, name) for name in next(lines, [])]
+  rows: List[Row] = []
+  num_damaged = 0
+  for line in lines:
+    cells = zip(names, line, strict=True)
+    try:
+      rows.append({name: float(cell) for name, cell in cells if cell})
+    except ValueError:
+      num_damaged += 1
+  if num_damaged:
+    logging.warning('Damaged rows omitted: %d of %s', num_damaged, path)
+  return names, rows
 
 
 def last(workdir: str, label: str, column: str) -> float:

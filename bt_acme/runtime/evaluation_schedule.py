@@ -69,7 +69,7 @@ class Queue:
     self._lock = threading.Lock()
     self._taken: dict[int, int] = {}  # Point by evaluator.
     self._drop_unconfirmed()
-    rows = logs.read_rows(run.workdir, 'evaluator')
+    rows = logs.read_rows(logs.path_of(run.workdir, 'evaluator'))
     self._last = max([last_point(rows), *self._waiting()])
 
   def enqueue(self, actor_steps: int, learner: Any) -> None:

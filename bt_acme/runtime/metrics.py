@@ -28,8 +28,6 @@ _STEP_KEYS = ('actor_steps', 'learner_steps')
 # Columns that record when a row was written. They differ even between runs with
 # equal results.
 MARKS = ('seconds', 'session')
-# Columns that had another name until 0.1, by their old name.
-RENAMED_COLUMNS = {'life': 'session'}
 # The fraction of a log's rows that may be used ahead of schedule. All rows are
 # written until half of it is used.
 _AHEAD = 0.1
@@ -246,7 +244,7 @@ class CSVTable:
       with path.open('rb') as file:
         header = file.readline().decode().rstrip()
         names = header.split(',') if header else []
-        self._columns = [RENAMED_COLUMNS.get(name, name) for name in names]
+        self._columns = [logs.RENAMED_COLUMNS.get(name, name) for name in names]
         self.num_rows = sum(1 for _ in file)
 
   def append(self, row: Mapping[str, Number]) -> None:

@@ -1,18 +1,17 @@
 """Converts the workdirs of runs into the two tables of `dataset`.
 
-The logs of runs that are running, killed or resumed are also read.
+The logs of runs that are running or killed are also read. The runtime removes
+the rows that a resumed run repeats.
 """
 
-import collections
-import contextlib
-import csv
 import itertools
 import pathlib
 from typing import Any, Sequence
 
 import numpy as np
 
-from bt_acme.runtime import evaluation_schedule, metrics, provenance
+from bt_acme.evaluation import logs, tables
+from bt_acme.runtime import evaluation_schedule, provenance
 from experiments.harness import dataset, records, runs
 
 # Number of parts of the budget; training episodes are averaged in each part.
@@ -21,8 +20,7 @@ _NUM_BINS = 200
 FINAL_EPISODES = 50
 _LACKS_FINAL = f'No final evaluation of {FINAL_EPISODES} episodes'
 
-Row = dict[str, float]
-_STEPS, _SESSION = 'actor_steps', 'session'
+_STEPS, _RETURN = 'actor_steps', 'episode_return'
 # Maps the averages of `dataset.Score` to the columns of logs.
 _MEANS = {
   'length_mean': 'episode_length',
@@ -45,7 +43,7 @@ def gather(
 
   Returns:
     The dataset, with a row for each requested run, done or not, and a sentence
-    for each failed run and each kind of missing or omitted data.
+    for each failed run and each kind of missing data.
   """
   finals = {
     spec.needs[0].run.id: spec
@@ -54,7 +52,6 @@ def gather(
   }
   rows: list[dataset.RunRow] = []
   scores: list[dataset.Score] = []
-  problems: list[dataset.Problem] = []
   missing: list[dataset.Problem] = []
   failures: list[str] = []
   for spec in specs:
@@ -63,11 +60,10 @@ def gather(
       failures.append(records.failure(folder, spec))
     if spec.stage == runs.FINAL_EVALUATION:
       continue
-    measured, notes = _scores(folder, spec, finals.get(spec.id))
+    measured = _scores(folder, spec, finals.get(spec.id))
     columns = _columns(folder, spec, status, measured)
     rows.append(dataset.RunRow(scale=scale, **columns))
     scores += measured
-    problems += [dataset.Problem(note, spec.id) for note in notes]
     is_complete = status == dataset.DONE and (
       spec.stage == runs.PRETRAINING
       or any(score.source == dataset.FINAL for score in measured)
@@ -75,26 +71,22 @@ def gather(
     if not is_complete and status != dataset.FAILED:
       missing.append(dataset.problem_of(rows[-1], _LACKS_FINAL))
   data = dataset.Dataset(tuple(rows), tuple(scores))
-  return data, (*failures, *dataset.sentences([*problems, *missing]))
+  return data, (*failures, *dataset.sentences(missing))
 
 
 def _scores(
   folder: pathlib.Path, spec: runs.RunSpec, final: Any
-) -> tuple[list[dataset.Score], list[str]]:
-  """Returns the scores of a run, and notes about its logs."""
+) -> list[dataset.Score]:
+  """Returns the scores of a run."""
   if spec.is_evaluation:
-    played, notes = read_log(folder / spec.episodes_file)
-    return _final(spec, played), notes
-  rows: dict[str, list[Row]] = {}
-  notes = []
-  for label in ('actor', 'evaluator'):
-    path = folder / spec.workdir / 'logs' / label / 'logs.csv'
-    rows[label], omitted = read_log(path)
-    notes += [f'{note} from the {label} log' for note in omitted]
-  evaluated = evaluations(spec.id, rows['evaluator'])
-  training = binned(spec.id, rows['actor'], spec.budget_steps, _NUM_BINS)
-  played = read_log(folder / final.episodes_file)[0] if final else []
-  after = _final(spec, played)
+    return _final(folder, spec, spec)
+  played, trained = (
+    logs.read_rows(logs.path_of(folder / spec.workdir, label))
+    for label in ('evaluator', 'actor')
+  )
+  evaluated = evaluations(spec.id, played)
+  training = binned(spec.id, trained, spec.budget_steps, _NUM_BINS)
+  after = _final(folder, spec, final) if final else []
   if not after and spec.is_done(folder):
     after = [
       last._replace(source=dataset.FINAL)
@@ -102,10 +94,19 @@ def _scores(
       if last.actor_steps >= spec.budget_steps
       and last.episodes >= FINAL_EPISODES
     ]
-  return [*evaluated, *training, *after], notes
+  return [*evaluated, *training, *after]
 
 
-def _final(spec: runs.RunSpec, rows: Sequence[Row]) -> list[dataset.Score]:
+def _final(
+  folder: pathlib.Path, spec: runs.RunSpec, final: runs.RunSpec
+) -> list[dataset.Score]:
+  """Returns the score of the episodes that an evaluation has played, if any."""
+  path = folder / final.episodes_file
+  names = (_RETURN, *_MEANS.values())
+  rows = [
+    {name: float(row[name]) for name in names if row.get(name)}
+    for row in (tables.read_csv(path) if path.exists() else [])
+  ]
   if not rows:
     return []
   return [score(spec.id, rows, dataset.FINAL, spec.budget_steps)]
@@ -154,63 +155,21 @@ def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> dict[str, Any]:
   return found if seconds is None else {**found, 'seconds': seconds}
 
 
-def read_log(path: pathlib.Path) -> tuple[list[Row], list[str]]:
-  """Reads a log of episodes; a missing log is empty.
+def evaluations(run_id: str, rows: Sequence[logs.Row]) -> list[dataset.Score]:
+  """Returns a score for each evaluation step of a run."""
 
-  Truncated rows are omitted. If the actor steps decrease from one session of
-  the run to the next, the run resumed from a checkpoint, and earlier rows with
-  larger steps are omitted. Within a session the actor steps may decrease,
-  because several evaluators write to the log.
-
-  Returns:
-    The episodes, sorted by actor steps, and descriptions of omitted rows.
-  """
-  try:
-    text = path.read_text(errors='replace')
-  except OSError:
-    return [], []
-  notes: list[str] = []
-  whole = text[: text.rfind('\n') + 1]
-  if whole != text:
-    notes.append('The truncated last row was omitted')
-  lines = csv.reader(whole.splitlines())
-  header = [metrics.RENAMED_COLUMNS.get(name, name) for name in next(lines, [])]
-  rows: list[Row] = []
-  omitted = collections.Counter[str]()
-  for line in lines:
-    row = _parsed(header, line)
-    if row is None:
-      omitted['damaged'] += 1
-      continue
-    while rows and _is_repeated(rows[-1], row):
-      rows.pop()
-      omitted['repeated'] += 1
-    rows.append(row)
-  for kind, number in sorted(omitted.items()):
-    were = 'row was' if number == 1 else 'rows were'
-    notes.append(f'{number} {kind} {were} omitted')
-  rows.sort(key=lambda row: row[_STEPS])
-  return rows, notes
-
-
-def evaluations(run_id: str, rows: Sequence[Row]) -> list[dataset.Score]:
-  """Returns a score for each evaluation step of a run.
-
-  If two sessions evaluated the same step, the later session counts.
-  """
-
-  def point_of(row: Row) -> float:
-    return row.get(evaluation_schedule.POINT, row[_STEPS])
+  def point_of(row: logs.Row) -> float:
+    return row.get(evaluation_schedule.POINT, row.get(_STEPS, 0))
 
   groups = itertools.groupby(sorted(rows, key=point_of), point_of)
   return [
-    score(run_id, _of_last_session(list(group)), dataset.EVALUATOR, int(point))
+    score(run_id, list(group), dataset.EVALUATOR, int(point))
     for point, group in groups
   ]
 
 
 def binned(
-  run_id: str, rows: Sequence[Row], budget_steps: int, num_bins: int
+  run_id: str, rows: Sequence[logs.Row], budget_steps: int, num_bins: int
 ) -> list[dataset.Score]:
   """Returns scores of the training episodes in equal parts of the budget.
 
@@ -218,8 +177,8 @@ def binned(
   after the budget, during the last vector step, belong to the last part.
   """
 
-  def part_of(row: Row) -> int:
-    part = int(np.ceil(row[_STEPS] * num_bins / budget_steps))
+  def part_of(row: logs.Row) -> int:
+    part = int(np.ceil(row.get(_STEPS, 0) * num_bins / budget_steps))
     return min(max(part, 1), num_bins)
 
   groups = itertools.groupby(sorted(rows, key=part_of), part_of)
@@ -230,10 +189,10 @@ def binned(
 
 
 def score(
-  run_id: str, rows: Sequence[Row], source: str, actor_steps: int
+  run_id: str, rows: Sequence[logs.Row], source: str, actor_steps: int
 ) -> dataset.Score:
   """Returns the score over a group of episodes."""
-  returns = np.array([row['episode_return'] for row in rows], np.float64)
+  returns = np.array([row[_RETURN] for row in rows], np.float64)
   means: dict[str, Any] = {}
   for name, column in _MEANS.items():
     values = [row[column] for row in rows if column in row]
@@ -247,27 +206,3 @@ def score(
     float(np.std(returns)),
     **means,
   )
-
-
-def _is_repeated(before: Row, row: Row) -> bool:
-  """Returns whether the session of `row` repeated the steps of `before`."""
-  falls = before[_STEPS] > row[_STEPS]
-  if _SESSION in before and _SESSION in row:
-    return falls and before[_SESSION] < row[_SESSION]
-  return falls
-
-
-def _of_last_session(rows: Sequence[Row]) -> list[Row]:
-  last = max(row.get(_SESSION, 0) for row in rows)
-  return [row for row in rows if row.get(_SESSION, 0) == last]
-
-
-def _parsed(header: Sequence[str], line: Sequence[str]) -> Any:
-  """Returns the numbers of a line by column; None for a damaged line."""
-  if len(line) != len(header):
-    return None
-  row: Row = {}
-  for name, cell in zip(header, line, strict=True):
-    with contextlib.suppress(ValueError):
-      row[name] = float(cell)
-  return row if {_STEPS, 'episode_return'} <= set(row) else None

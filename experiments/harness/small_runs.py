@@ -316,7 +316,7 @@ def _learn(
     workdir = str(folder / run.workdir)
     config = evaluation.EvaluationConfig(workdir=workdir)
     agent, learned = evaluation.load(config)
-    episodes = logs.read_rows(workdir, 'actor')
+    episodes = logs.read_rows(logs.path_of(workdir, 'actor'))
     episodes.sort(key=lambda row: row['actor_steps'])
     return agent, [learned], episodes
   if run.kind in _LEARNS:
@@ -364,7 +364,7 @@ def _train(
     if trained.actor_steps < run.actor_steps:
       raise KeyboardInterrupt  # Another attempt starts from the beginning.
     states: list[Any] = [*map(behaviors.Exported, paths), trained]
-    episodes = logs.read_rows(workdir, 'actor')
+    episodes = logs.read_rows(logs.path_of(workdir, 'actor'))
   if run.exports:
     trained.export(run.exported(folder))
   return trained.agent, states, episodes

@@ -1,5 +1,7 @@
 """Tests curves, shares and heat maps."""
 
+import logging
+
 import numpy as np
 
 from bt_acme.evaluation import logs, plots
@@ -69,4 +71,16 @@ def test_read_log(tmp_path):
   np.testing.assert_array_equal(columns['actor_steps'], [1, 2])
   np.testing.assert_array_equal(columns['loss'], [0.5, np.nan])
   path.write_text('')
-  assert logs.read_log(str(path)) == {}
+  assert logs.read_log(str(path)) == {} and logs.read_rows(path) == []
+  path.unlink()
+  assert logs.read_rows(path) == []
+
+
+def test_incomplete_and_damaged_lines_of_a_log_are_omitted(tmp_path, caplog):
+  path = tmp_path / 'logs.csv'
+  lines = ['actor_steps,life', '1,0', '2', '3,x', '4,5,6', '7,', '8,9']
+  path.write_text('\n'.join(lines))
+  with caplog.at_level(logging.WARNING, 'absl'):
+    rows = logs.read_rows(path)
+  assert rows == [{'actor_steps': 1, 'session': 0}, {'actor_steps': 7}]
+  assert f'Damaged rows omitted: 3 of {path}' in caplog.text

@@ -103,7 +103,7 @@ def test_evaluations_survive_a_restart(run, agent):
   # The run resumes from an older checkpoint.
   queue = evaluation_schedule.Queue(run, 90)
   queue.enqueue(101, first)
-  assert not logs.read_rows(run.workdir, 'evaluator')
+  assert not logs.read_rows(logs.path_of(run.workdir, 'evaluator'))
   assert queue.take(0, first)[0] == 0
   queue.remove(0)
   point, taken = queue.take(0, first)

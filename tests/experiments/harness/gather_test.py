@@ -1,4 +1,4 @@
-"""Tests that truncated, repeated and missing rows of logs are reported."""
+"""Tests the scores of runs, and that missing data is reported."""
 
 import json
 import math
@@ -12,82 +12,18 @@ from tests.experiments.harness import fakes
 _HEADER = 'actor_steps,episode_return,episode_length,flight_share'
 
 
-def _log(path, lines, *, header=_HEADER, end='\n'):
+def _log(path, lines):
   path.parent.mkdir(parents=True, exist_ok=True)
-  path.write_text('\n'.join([header, *lines]) + end)
-  return gather.read_log(path)
+  path.write_text('\n'.join([_HEADER, *lines]) + '\n')
 
 
-@pytest.mark.parametrize(
-  ('lines', 'steps', 'notes'),
-  [
-    # Rows that a resumed run repeats are dropped.
-    (
-      ['10,1,5,0', '20,2,5,0', '30,3,5,0', '15,4,5,0', '40,5,5,0'],
-      [10, 15, 40],
-      ('2 repeated rows were omitted',),
-    ),
-    # Equal steps do not count as resuming.
-    (['10,1,5,0', '10,2,5,0', '20,3,5,0'], [10, 10, 20], ()),
-    # Damaged rows are omitted.
-    (
-      ['10,1,5,0', '20,2,5', '20,x,5,0', '30,3,,0', '40,4,5,0,9'],
-      [10, 30],
-      ('3 damaged rows were omitted',),
-    ),
-  ],
-)
-def test_repeated_and_damaged_rows_are_omitted(tmp_path, lines, steps, notes):
-  rows, found = _log(tmp_path / 'logs.csv', lines)
-  assert [row['actor_steps'] for row in rows] == steps
-  assert tuple(found) == notes
-
-
-@pytest.mark.parametrize(
-  ('column', 'rows', 'omitted', 'scores'),
-  [
-    # Evaluators may overtake each other.
-    (
-      'session',
-      [(0, 0, 0, 1), (21, 20, 0, 2), (10, 10, 0, 3)],
-      [],
-      [(0, 1), (10, 3), (20, 2)],
-    ),
-    *(
-      (
-        column,
-        [(5, 0, 0, 1), (12, 10, 0, 2), (21, 20, 0, 3), (12, 10, 1, 4)],
-        ['1 repeated row was omitted'],
-        [(0, 1), (10, 4)],
-      )
-      for column in ('session', 'life')
-    ),
-  ],
-)
-def test_sessions_determine_which_rows_are_repeated(
-  tmp_path, column, rows, omitted, scores
-):
-  header = f'actor_steps,evaluation_point,{column},episode_return'
-  lines = [','.join(map(str, row)) for row in rows]
-  found, notes = _log(tmp_path / 'logs.csv', lines, header=header)
-  assert notes == omitted
-  assert [
-    (s.actor_steps, s.return_mean) for s in gather.evaluations('a', found)
-  ] == scores
-
-
-@pytest.mark.parametrize('last', ['3', '30,3.', '30,3.5,5', '30,3.5,5,0'])
-def test_a_truncated_last_row_is_omitted_and_reported(tmp_path, last):
-  rows, notes = _log(tmp_path / 'logs.csv', ['10,1,5,0', last], end='')
-  assert [row['actor_steps'] for row in rows] == [10]
-  assert notes == ['The truncated last row was omitted']
-
-
-@pytest.mark.parametrize('text', ['', _HEADER, f'{_HEADER}\n'])
-def test_a_log_without_rows(tmp_path, text):
-  (tmp_path / 'logs.csv').write_text(text)
-  assert gather.read_log(tmp_path / 'logs.csv')[0] == []
-  assert gather.read_log(tmp_path / 'none.csv') == ([], [])
+def test_an_evaluation_may_overtake_another_one():
+  rows = [
+    {'actor_steps': 21, 'evaluation_point': 20, 'episode_return': 2},
+    {'actor_steps': 10, 'evaluation_point': 10, 'episode_return': 3},
+  ]
+  scores = gather.evaluations('a', rows)
+  assert [(s.actor_steps, s.return_mean) for s in scores] == [(10, 3), (20, 2)]
 
 
 def test_the_steps_of_a_bin_are_those_of_its_end():
@@ -193,17 +129,6 @@ def test_missing_runs_are_reported(tmp_path):
   assert f'{failed.id} has failed 3 times' in diagnoses[0]
   assert 'no memory left' in diagnoses[0]
   assert diagnoses[1:] == (f'Not done (waiting): {waiting.id}.',)
-
-
-def test_notes_name_the_run_and_the_log(tmp_path):
-  spec = _spec()
-  _finish(tmp_path, spec, episodes=50)
-  path = tmp_path / spec.workdir / 'logs/actor/logs.csv'
-  path.write_text(path.read_text() + '99')
-  _, diagnoses = gather.gather(tmp_path, [spec], 'smoke')
-  assert diagnoses == (
-    f'The truncated last row was omitted from the actor log: {spec.id}.',
-  )
 
 
 def test_a_zero_shot_run_is_its_evaluation(tmp_path):
