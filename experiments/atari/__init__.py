@@ -1,1 +1,1 @@
-"""Learning real Atari games on two cores: `python -m experiments.atari`."""
+"""Real Atari games on two cores: the commands `learn` and `explore`."""

@@ -15,7 +15,7 @@ from bt_acme.config import names
 from bt_acme.config import run as run_config
 from bt_acme.core.intrinsic import host_reward
 from bt_acme.environments import atari
-from experiments.atari import exploring, learning, montezuma, room_map
+from experiments.atari import explore, learn, montezuma, room_map
 
 _LEFT, _RIGHT = 4, 3
 
@@ -49,13 +49,13 @@ def write_learned(tmp_path):
 
 
 def _learn(folder, **settings):
-  return learning.TrainConfig(
+  return learn.TrainConfig(
     **{'game': 'boxing', 'workdir': str(folder), **settings}
   )
 
 
 def _draw(folder, **settings):
-  return learning.run(_learn(folder, draw_only=True, **settings), learning.show)
+  return learn.run(_learn(folder, draw_only=True, **settings), learn.show)
 
 
 def test_scores_are_compared_with_a_random_agent_and_a_human(learned, capsys):
@@ -72,7 +72,7 @@ def test_scores_are_compared_with_a_random_agent_and_a_human(learned, capsys):
 
 
 def test_the_training_score_is_a_moving_average(learned):
-  steps, means = learning.training_curve(learned)
+  steps, means = learn.training_curve(learned)
   assert (steps[0], means[0]) == (100, 5.5)
   assert (steps[-1], means[-1]) == (390, 20)
   # A run without training episodes can be drawn.
@@ -83,7 +83,7 @@ def test_the_training_score_is_a_moving_average(learned):
 def test_simultaneous_episodes_become_one_point(tmp_path):
   rows = [(1_000 * (i // 16) + i % 16, i, i) for i in range(16, 160)]
   _write_log(tmp_path / 'logs' / 'actor', rows)
-  steps, means = learning.training_curve(tmp_path)
+  steps, means = learn.training_curve(tmp_path)
   np.testing.assert_array_equal(steps, np.arange(1_015, 10_000, 1_000))
   assert means[-1] == np.mean(range(110, 160))
 
@@ -96,9 +96,9 @@ def test_learning_launches_r2d2_and_returns_its_exit_code(learned):
     return len(launched) % 2 and 130
 
   config = _learn(learned, max_actor_steps=77, seed=3)
-  assert learning.run(config, learning.show, launch) == 130
+  assert learn.run(config, learn.show, launch) == 130
   assert not (learned / 'curve.png').exists()
-  assert learning.run(config, learning.show, launch) == 0
+  assert learn.run(config, learn.show, launch) == 0
   assert (learned / 'curve.png').exists()
   script, flags = launched[0]
   assert script == 'run_r2d2.py'
@@ -112,8 +112,8 @@ def test_workdirs_that_cannot_be_drawn_are_rejected(tmp_path):
   with pytest.raises(ValueError, match='does not contain a run'):
     _draw(tmp_path / 'none')
   with pytest.raises(ValueError, match='does not contain a run'):
-    config = exploring.ExploreConfig(workdir=str(tmp_path), draw_only=True)
-    learning.run(config, exploring.show)
+    config = explore.ExploreConfig(workdir=str(tmp_path), draw_only=True)
+    learn.run(config, explore.show)
   _write_run(tmp_path, 'pong')
   with pytest.raises(ValueError, match="a run on 'pong', not on game='boxing'"):
     _draw(tmp_path)
@@ -124,12 +124,12 @@ def test_workdirs_that_cannot_be_drawn_are_rejected(tmp_path):
 @pytest.mark.parametrize(
   'config_class, settings, message',
   [
-    (learning.TrainConfig, {'game': 'pnog'}, "[Dd]id you mean 'pong'"),
-    (learning.TrainConfig, {'game': 'Chain-9'}, 'has no human score'),
-    (learning.TrainConfig, {'max_actor_steps': 0}, 'must be positive'),
-    (exploring.ExploreConfig, {'game': 'montezuma'}, 'is unknown'),
-    (exploring.ExploreConfig, {'game': 'pong'}, 'has no map of its rooms'),
-    (exploring.ExploreConfig, {'episode_steps': 0}, 'must be positive'),
+    (learn.TrainConfig, {'game': 'pnog'}, "[Dd]id you mean 'pong'"),
+    (learn.TrainConfig, {'game': 'Chain-9'}, 'has no human score'),
+    (learn.TrainConfig, {'max_actor_steps': 0}, 'must be positive'),
+    (explore.ExploreConfig, {'game': 'montezuma'}, 'is unknown'),
+    (explore.ExploreConfig, {'game': 'pong'}, 'has no map of its rooms'),
+    (explore.ExploreConfig, {'episode_steps': 0}, 'must be positive'),
   ],
 )
 def test_invalid_settings_are_rejected(config_class, settings, message):
@@ -264,10 +264,10 @@ def _export_untrained(script, flags):
 
 def test_exploring_prints_a_table_and_draws_the_rooms(tmp_path, capsys):
   _write_run(tmp_path, montezuma.GAME)
-  config = exploring.ExploreConfig(
+  config = explore.ExploreConfig(
     workdir=str(tmp_path), episodes=2, episode_steps=30
   )
-  assert learning.run(config, exploring.show, _export_untrained) == 0
+  assert learn.run(config, explore.show, _export_untrained) == 0
   rows = [' '.join(r.split()) for r in capsys.readouterr().out.splitlines()]
   trained = 'behavior, with the epsilons of its training'
   for label in ('random', 'behavior', trained):

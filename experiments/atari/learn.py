@@ -1,7 +1,15 @@
-"""Trains on a game, and tabulates and plots the logged scores of R2D2."""
+"""Learns a real Atari game on two cores.
+
+  python -m experiments.atari.learn --game=road_runner
+
+This command trains R2D2 with the launch script and `--preset=atari_small`, and
+compares its scores with those of a random agent and a human. Ctrl-C stops the
+run, and the same command resumes it. `--draw_only` skips training.
+"""
 
 import dataclasses
 import datetime
+import functools
 import pathlib
 from typing import Any, Callable, ClassVar, Sequence
 
@@ -12,7 +20,7 @@ from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import human_normalized_scores, logs, plots, tables
 from bt_acme.runtime import workdir as workdir_lib
-from experiments import launching
+from experiments import command_line, launching
 
 _WINDOW = 50  # Training episodes behind each point of the curve.
 _POINTS = 50  # Number of points on the curve.
@@ -181,3 +189,7 @@ def _seconds(folder: pathlib.Path) -> float:
     path.stat().st_mtime for path in (folder / 'logs').glob('*/logs.csv')
   )
   return latest - (folder / 'config.json').stat().st_mtime
+
+
+if __name__ == '__main__':
+  command_line.run('learn', TrainConfig, functools.partial(run, show=show))

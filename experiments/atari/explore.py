@@ -1,6 +1,14 @@
-"""Explores a game with NGU, without rewards, and draws the visited rooms."""
+"""Explores Montezuma's Revenge on two cores, without rewards.
+
+  python -m experiments.atari.explore
+
+This command pre-trains NGU with the launch script and `--preset=atari_small`,
+and draws the rooms that its policy and a random policy visit. Ctrl-C stops the
+run, and the same command resumes it. `--draw_only` skips training.
+"""
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -8,11 +16,12 @@ from bt_acme import behaviors
 from bt_acme.config import checks
 from bt_acme.core import epsilon
 from bt_acme.evaluation import tables
-from experiments.atari import learning, montezuma, room_map
+from experiments import command_line
+from experiments.atari import learn, montezuma, room_map
 
 
 @dataclasses.dataclass(frozen=True)
-class ExploreConfig(learning.TrainConfig):
+class ExploreConfig(learn.TrainConfig):
   """Settings of exploration with NGU.
 
   Attributes:
@@ -89,3 +98,8 @@ def table(visits: dict[str, montezuma.Visits]) -> str:
       for label, v in visits.items()
     ],
   )
+
+
+if __name__ == '__main__':
+  main = functools.partial(learn.run, show=show)
+  command_line.run('explore', ExploreConfig, main)
