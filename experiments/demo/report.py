@@ -5,6 +5,7 @@ from typing import Any, Iterable, Sequence
 
 import numpy as np
 
+import bt_acme
 from bt_acme import environments
 from bt_acme.core import types
 from bt_acme.evaluation import control_view, plots, tables
@@ -17,6 +18,7 @@ _FRAMES_PER_SECOND = 4.0  # Of videos.
 # Grids of at most half as many columns are enlarged in videos.
 _CELLS = 20
 _LAST_FRAMES = 8  # The last image of a video is repeated for this many frames.
+_MAPPED_EPISODES = 32  # Of each policy whose visits are drawn.
 
 # Actions, the source of each action (OWN, EXTRA or FLIGHT), and the return.
 Episode = tuple[list[int], list[int], float]
@@ -88,7 +90,7 @@ def draw(plan: plan_lib.Plan) -> dict[str, pathlib.Path]:
         plan.folder / f'priorities_{name}.png'
       )
       _draw_priorities(plan, task, str(path))
-  if plan.arms[0].map_env:
+  if not plan.is_shipped:
     paths['Cells visited'] = path = plan.folder / 'visits.png'
     _draw_visits(plan, str(path))
   paths['Who is in control'] = path = plan.folder / 'control.gif'
@@ -180,17 +182,16 @@ def _draw_priorities(plan: plan_lib.Plan, task: str, path: str) -> None:
 def _draw_visits(plan: plan_lib.Plan, path: str) -> None:
   """Draws the visits of a random policy and of pi_p in the task's rooms."""
   (run,) = plan.runs_of('random', plan.tasks[:1])
-  visits = (run.result(plan.folder) or {})['visits']
-  environment: Any = environments.make(run.map_env, seed=0)
-  environment.reset()
-  plots.heat_maps(
-    path,
-    {
-      f'{name}: {visits[name]["cells"]:.1f} cells per episode': np.array(
-        visits[name]['counts']
-      )
-      for name in visits
-    },
-    environment.render_rgb(),
-    title=f'Cells visited in {run.map_episodes} episodes without a goal',
-  )
+  (behavior,) = run.transferred(plan.folder)
+  evaluations = {}
+  for name, epsilon in (('random', 1.0), ('pi_p', None)):
+    played = bt_acme.evaluate(
+      behavior,
+      env=f'{run.env}:no_goal',
+      episodes=_MAPPED_EPISODES,
+      seed=run.seed,
+      epsilon=epsilon,
+    )
+    cells = np.mean([recording.num_cells for recording in played.recordings])
+    evaluations[f'{name}: {cells:.1f} cells per episode'] = played
+  bt_acme.plots.visits(evaluations, path=path)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Mapping, Sequence, Union
 import numpy as np
 
 import bt_acme
-from bt_acme import assembly, behaviors, environments, files
+from bt_acme import assembly, behaviors, files
 from bt_acme import config as config_lib
 from bt_acme.behaviors import pretrained
 from bt_acme.cli import evaluation
@@ -70,9 +70,6 @@ class SmallRun:
     init: the weights to load: `partial`, `full`, or empty for none.
     episodes: the number of evaluation episodes; 0 for no evaluation.
     record: whether to also play episodes with flights and store their actions.
-    map_env: the environment in which to count the visits of the behavior and of
-      a random policy; empty for none.
-    map_episodes: the number of episodes of each of these two policies.
     workdir: the launched run, relative to the directory of all runs.
     shared: whether a run of BT exports its policy, so that others transfer it.
     preset: the preset of the agent's settings.
@@ -92,8 +89,6 @@ class SmallRun:
   init: str = ''
   episodes: int = NUM_EPISODES
   record: bool = False
-  map_env: str = ''
-  map_episodes: int = 0
   workdir: str = ''
   shared: bool = False
   preset: str = PRESET
@@ -134,12 +129,7 @@ class SmallRun:
       for each in self.behaviors
     ]
     is_bank = isinstance(self.behavior, tuple)
-    optional = {
-      'film': self.record,
-      'map_world': self.map_env,  # english: ok
-      'map_episodes': self.map_episodes,
-      'workdir': self.workdir,
-    }
+    optional = {'film': self.record, 'workdir': self.workdir}
     return {
       'kind': self.kind,
       'world': self.env,  # english: ok
@@ -294,11 +284,6 @@ def _execute(
     result['films'] = [
       [r.actions, r.sources, r.metrics['episode_return']] for r in recordings
     ]
-  if run.map_env:
-    result['visits'] = {
-      name: _visits(dataclasses.replace(run, kind=kind), agent, states[-1:])
-      for name, kind in (('random', 'random'), ('pi_p', 'behavior'))
-    }
   result['row']['seconds'] = time.monotonic() - start
   files.write_text(run._path(folder), json.dumps(result) + '\n')
 
@@ -441,17 +426,3 @@ def _summary(recordings: list[recorder.Recording]) -> Row:
     'cells': float(np.mean([r.num_cells for r in recordings])),
     'extra_action': mean('greedy_extra_share'),
   }
-
-
-def _visits(
-  run: SmallRun, agent: assembly.Agent, states: list[Any]
-) -> dict[str, Any]:
-  """Counts the visits of a policy to each cell of `run.map_env`."""
-  run = dataclasses.replace(run, episodes=run.map_episodes)
-  (recordings,) = _play(run, agent.named(run.map_env), states)
-  columns, rows = environments.make(run.map_env, seed=0).grid_size()
-  counts = np.zeros([rows, columns], np.int64)
-  for recording in recordings:
-    for x, y in recording.cells:
-      counts[y, x] += 1
-  return {'counts': counts.tolist(), 'cells': _summary(recordings)['cells']}

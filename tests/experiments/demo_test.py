@@ -53,8 +53,6 @@ def _tiny(arm, steps):
     settings=settings,
     behavior=behavior,
     episodes=8,
-    map_env=arm.map_env and _TASK,
-    map_episodes=arm.map_episodes and 8,
   )
 
 
