@@ -15,6 +15,7 @@ from benchmarks import (
   harness,
   hlo,
   scale,
+  scale_traffic,
   tables,
   target_devices,
 )
@@ -120,7 +121,6 @@ def test_list_and_unknown_names(command_line, capsys):
 
 @pytest.mark.parametrize('name', catalog.BENCHMARKS)
 def test_every_benchmark_in_the_catalog_exists(name):
-  pytest.importorskip('reverb', reason='needs the full environment')
   module = importlib.import_module(
     f'benchmarks.{catalog.BENCHMARKS[name].module}'
   )
@@ -191,10 +191,8 @@ def test_plans_of_all_clusters(command_line, capsys):
 
 @pytest.mark.slow
 def test_the_servers_of_a_large_run_are_measured(monkeypatch):
-  pytest.importorskip('reverb', reason='needs the full environment')
-  traffic = importlib.import_module('benchmarks.scale_traffic')
-  monkeypatch.setattr(traffic, '_ACTORS', 4)
-  measured = traffic.measure(sequences=1_300)
+  monkeypatch.setattr(scale_traffic, '_ACTORS', 4)
+  measured = scale_traffic.measure(sequences=1_300)
   assert measured['writers'] == 4 * 16
   assert all(value > 0 for value in measured.values())
   assert set(COSTS) <= {*measured, *scale.read_costs()}

@@ -8,8 +8,6 @@ import pytest
 from bt_acme import compat
 from tests import python
 
-pytest.importorskip('acme', reason='the full stack is for Python 3.10')
-
 _AGENTS = """
 import acme.adders.reverb
 import acme.agents.jax.d4pg

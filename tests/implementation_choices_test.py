@@ -4,10 +4,6 @@ import dataclasses
 import pathlib
 import re
 
-import pytest
-
-pytest.importorskip('reverb', reason='needs the full environment')
-
 from bt_acme import config
 from bt_acme.config import checks
 from bt_acme.config import run as run_config

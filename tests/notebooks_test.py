@@ -6,14 +6,10 @@ import pathlib
 import re
 import sys
 
-import pytest
-
-pytest.importorskip('jupytext', reason='needs requirements/dev.txt')
-
-# isort: split
 import jupytext
 import nbclient
 import nbformat
+import pytest
 import traitlets.config
 
 ROOT = pathlib.Path(__file__).parents[1]

@@ -4,12 +4,8 @@ import ast
 import os
 import pathlib
 
-import pytest
-
 import bt_acme
 from tests import python
-
-pytest.importorskip('mypy', reason='needs the development environment')
 
 _ROOT = pathlib.Path(__file__).parents[1]
 

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 
+from bt_acme.agents import acme_actor
 from tests.acting import runs
 from tests.agents import fakes
 from tests.reference import intrinsic as reference
@@ -102,9 +103,6 @@ class EpisodeRecorder(runs.Recorder):
 
 @pytest.mark.parametrize('observation', ['current', 'next'])
 def test_a_discarded_episode_of_acmes_loop_leaves_no_transitions(observation):
-  pytest.importorskip('acme', reason='needs the full environment')
-  from bt_acme.agents import acme_actor
-
   agent = agent_rewarded(
     reward_observation=observation, statistics_scope='episode'
   )

@@ -1,8 +1,5 @@
 """Tests the learner's transfers, devices, publishing and released batches."""
 
-import bt_acme  # noqa: F401  (must be imported before Acme)
-
-# isort: split
 import chex
 import jax
 import numpy as np

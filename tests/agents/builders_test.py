@@ -1,13 +1,9 @@
 """Tests the builders in dm-acme's environment loop with real Reverb."""
 
-import pytest
-
-pytest.importorskip('reverb', reason='needs the full environment')
-
-# isort: split
 import acme
 import jax
 import numpy as np
+import pytest
 import reverb
 from acme import specs
 from acme.agents.jax import builders

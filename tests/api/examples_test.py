@@ -50,8 +50,6 @@ def _public(module):
 
 @pytest.mark.parametrize('module', _MODULES)
 def test_examples_run(module, tmp_path, monkeypatch):
-  if module == '.agents':
-    pytest.importorskip('reverb', reason='needs the full environment')
   monkeypatch.chdir(tmp_path)
   small_examples.make_runs_small(monkeypatch)
   for documented in _public(module):

@@ -3,10 +3,6 @@
 import os
 import pathlib
 
-import pytest
-
-pytest.importorskip('launchpad', reason='needs the full environment')
-
 from tests import python
 
 _ROOT = pathlib.Path(__file__).parents[2]

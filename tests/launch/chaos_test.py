@@ -10,8 +10,6 @@ import signal
 
 import pytest
 
-pytest.importorskip('launchpad', reason='needs the full environment')
-
 from tests.launch import chaos, scripts
 
 

@@ -2,8 +2,6 @@
 
 import pytest
 
-pytest.importorskip('launchpad', reason='needs the full environment')
-
 from tests.launch import chaos, crowd
 from tests.launch import machines as machines_lib
 

@@ -11,8 +11,6 @@ import signal
 import numpy as np
 import pytest
 
-pytest.importorskip('launchpad', reason='needs the full environment')
-
 from tests.launch import scripts
 
 

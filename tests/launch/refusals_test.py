@@ -5,8 +5,6 @@ import sys
 
 import pytest
 
-pytest.importorskip('launchpad', reason='needs the full environment')
-
 from tests.launch import scripts
 
 _ON_RAY = '--lp_launch_type=ray --ray_address=1.2.3.4:5 --ray_python='

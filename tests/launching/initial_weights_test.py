@@ -1,12 +1,8 @@
 """Tests the initial weights of a run."""
 
-import pytest
-
-pytest.importorskip('launchpad', reason='needs the full environment')
-
-# isort: split
 import jax
 import numpy as np
+import pytest
 
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib

@@ -4,9 +4,6 @@ import inspect
 
 import pytest
 
-pytest.importorskip('launchpad', reason='needs the full environment')
-
-# isort: split
 from bt_acme import assembly
 from bt_acme import config as config_lib
 from bt_acme.config import checks

@@ -2,13 +2,12 @@
 
 import pytest
 
+from tests.replay import reverb_replay
+
 
 @pytest.fixture
 def make_replay():
   """Creates `reverb_replay.Replay`s and closes them after the test."""
-  pytest.importorskip('reverb', reason='needs the full environment')
-  from tests.replay import reverb_replay
-
   replays = []
 
   def make(*args, **kwargs):

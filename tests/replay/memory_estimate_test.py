@@ -4,8 +4,6 @@ import dataclasses
 
 import pytest
 
-pytest.importorskip('reverb', reason='needs the full environment')
-
 from bt_acme.replay import fields, memory_estimate
 from tests.replay import episodes
 

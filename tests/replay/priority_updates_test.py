@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip('reverb', reason='needs the full environment')
-
 from bt_acme.replay import priority_updates, table
 from tests.replay import episodes
 

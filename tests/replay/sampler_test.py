@@ -6,8 +6,6 @@ import time
 import numpy as np
 import pytest
 
-pytest.importorskip('reverb', reason='needs the full environment')
-
 from bt_acme.replay import table
 from tests.replay import episodes
 

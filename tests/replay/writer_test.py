@@ -4,10 +4,6 @@ import threading
 import time
 
 import numpy as np
-import pytest
-
-pytest.importorskip('reverb', reason='needs the full environment')
-
 import reverb
 
 from bt_acme.replay import writer

@@ -4,8 +4,6 @@ import threading
 
 import pytest
 
-pytest.importorskip('acme', reason='needs the full environment')
-
 from bt_acme.config import run as run_config
 from bt_acme.runtime import coordinator as coordinator_lib
 from bt_acme.runtime import node, progress

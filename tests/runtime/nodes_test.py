@@ -12,8 +12,6 @@ import types
 
 import pytest
 
-pytest.importorskip('reverb', reason='needs the full environment')
-
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
 from bt_acme.config import run as run_config

@@ -2,10 +2,6 @@
 
 import json
 
-import pytest
-
-pytest.importorskip('launchpad', reason='needs the full environment')
-
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
 from bt_acme.runtime import environment_variables, executables

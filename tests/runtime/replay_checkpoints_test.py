@@ -9,8 +9,6 @@ import threading
 import numpy as np
 import pytest
 
-pytest.importorskip('launchpad', reason='needs the full environment')
-
 from bt_acme.config import run as run_config
 from bt_acme.replay import table
 from bt_acme.runtime import (

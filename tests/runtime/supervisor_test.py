@@ -10,11 +10,8 @@ import math
 import queue as queue_lib
 import signal
 
-import pytest
-
-pytest.importorskip('launchpad', reason='needs the full environment')
-
 import launchpad as lp
+import pytest
 
 from bt_acme.runtime import events, heartbeats, node_restarts, supervisor
 from bt_acme.runtime.engines import base

@@ -9,8 +9,6 @@ import sys
 
 import pytest
 
-pytest.importorskip('launchpad', reason='needs the full environment')
-
 from tests.simulation import __main__ as simulation
 from tests.simulation import planted, session
 

@@ -10,8 +10,6 @@ import types
 
 import pytest
 
-pytest.importorskip('launchpad', reason='needs the full environment')
-
 from bt_acme.runtime import events, heartbeats
 from bt_acme.runtime.engines import private_network, processes
 from tests.runtime import programs

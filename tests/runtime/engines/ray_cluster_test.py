@@ -13,8 +13,6 @@ from unittest import mock
 import psutil
 import pytest
 
-pytest.importorskip('launchpad', reason='needs the full environment')
-
 from bt_acme.config import placement
 from bt_acme.runtime import events, heartbeats
 from bt_acme.runtime.engines import ray_cluster

@@ -2,10 +2,6 @@
 
 import signal
 
-import pytest
-
-pytest.importorskip('launchpad', reason='needs the full environment')
-
 from tests.launch import scripts
 from tests.runtime import programs
 
