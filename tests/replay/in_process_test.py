@@ -1,11 +1,7 @@
 """Tests the replay without Reverb."""
 
-import pickle
-
-import chex
 import jax
 import numpy as np
-import pytest
 
 from bt_acme.replay import in_process as in_process_replay
 from tests.replay import episodes
@@ -104,36 +100,3 @@ def test_samples_per_insert_limits_sampling():
     assert replay.num_allowed(4) == num_allowed
     if num_allowed == 1 and replay.num_inserts == 10:
       replay.sample(4)
-
-
-@pytest.mark.parametrize('capacity', [1000, 7])
-def test_a_saved_replay_is_restored(capacity):
-  """Restores a sink and the replay in the middle of an episode."""
-  config = episodes.make_config(max_replay_size=capacity)
-  shapes, rng = episodes.make_shapes(), np.random.default_rng(0)
-
-  def make(seed):
-    replay = in_process_replay.InProcessReplay(config, shapes, seed=seed)
-    return replay, episodes.sink_of(config, shapes, replay.write)
-
-  one, other = make(0), make(1)
-  for num_steps in (9, 2 * T, P):
-    episodes.play(episodes.make_episode(rng, num_steps, shapes), one[-1])
-  drawn = one[0].sample(3)
-  one[0].update_priorities(drawn.keys, np.array([0.5, 3.0, 0.0]))
-  episode = episodes.make_episode(rng, 3 * T + 1, shapes)
-  stop = 2 * T + 2
-  for step in episode.steps[:stop]:
-    one[-1].add(step)
-  states = pickle.loads(pickle.dumps([part.state() for part in one]))
-  for part, state in zip(other, states, strict=True):
-    part.restore(state)
-  samples = []
-  for replay, sink in (one, other):
-    for step in episode.steps[stop:]:
-      sink.add(step)
-    sink.end_episode(*episode.final)
-    assert replay.num_allowed(1)
-    samples.append((replay.num_inserts, len(replay), replay.sample(50)))
-  assert samples[0][0] > 7
-  chex.assert_trees_all_equal(*samples)

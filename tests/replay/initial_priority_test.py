@@ -187,15 +187,3 @@ def test_the_largest_priority_is_smoothed_only_downward():
   for _ in range(2000):
     largest.update(np.array([0.3]))
   np.testing.assert_allclose(largest(), 0.3, rtol=1e-5)
-
-
-@pytest.mark.parametrize('priorities', [[], [2.0], [50.0, 3.0]])
-def test_the_largest_priority_is_restored(priorities):
-  one, other = (initial_priority.LargestPriority() for _ in range(2))
-  for priority in priorities:
-    one.update(np.array([priority]))
-  other.restore(one.state())
-  assert one() == other()
-  for largest in (one, other):
-    largest.update(np.array([0.5]))
-  assert one() == other()

@@ -32,16 +32,6 @@ def test_keys_that_may_still_be_in_the_replay_are_remembered():
   assert len(metrics._visited) <= 2 * size
 
 
-def test_restores_a_state():
-  one, other = (sampling_metrics.SamplingMetrics(4) for _ in range(2))
-  for start in range(20):
-    visits(one, [start, start + 1, 2**64 - 1])
-  visits(other, [3, 4, 5])
-  other.restore(one.state())
-  for keys in ([14, 15], [3, 4, 19], list(range(40, 60)), [16, 45]):
-    assert visits(one, keys) == visits(other, keys)
-
-
 @pytest.mark.parametrize('exponent', [0.0, 0.6, 0.9])
 def test_estimates_the_ratio_of_means(exponent):
   rng = np.random.default_rng(0)
