@@ -5,8 +5,6 @@ import sys
 
 import pytest
 
-from tests.launch import scripts
-
 _ON_RAY = '--lp_launch_type=ray --ray_address=1.2.3.4:5 --ray_python='
 
 
@@ -24,12 +22,6 @@ _ON_RAY = '--lp_launch_type=ray --ray_address=1.2.3.4:5 --ray_python='
       "ModuleNotFoundError: No module named 'ray'",
     ),
     (
-      'run_ngu --max_actor_steps=100 --min_replay_size=50',
-      'fewer than min_replay_size=50, so the learner would never start',
-    ),
-    ('run_ngu --workdir=' + 'x' * 5000, 'is not writable: '),
-    ('run_bt', "behavior='' is neither a directory"),
-    (
       'run_continual --behavior=uniform',
       "behavior='uniform' does not fit a bank that grows",
     ),
@@ -39,10 +31,6 @@ _ON_RAY = '--lp_launch_type=ray --ray_address=1.2.3.4:5 --ray_python='
       "lp_launch_type='local_mp' is invalid",
     ),
     (
-      'run_bt --behavior=uniform --behavior_weights=1,2',
-      'behavior_weights=(1.0, 2.0) is invalid',
-    ),
-    (
       'run_r2d2 --snapshot_steps=10',
       "snapshot_steps='10' exports behaviors during pre-training, but",
     ),
@@ -50,13 +38,6 @@ _ON_RAY = '--lp_launch_type=ray --ray_address=1.2.3.4:5 --ray_python='
 )
 def test_bad_input(refuse, command, message):
   assert message in refuse(*command.split())
-
-
-def test_bad_input_of_an_evaluation(server):
-  code, output, errors = server.run('evaluate', '--behavior=x', '--epsilon=1.5')
-  assert code == 2 and not output
-  assert errors.startswith('error: epsilon=1.5 must not exceed 1')
-  assert errors.count('\n') == 1
 
 
 def test_taken_port(refuse):
@@ -76,12 +57,3 @@ def test_help(server):
   for name in names.split():
     assert f'  --{name}' in output
   assert 'launch/' in output and '--workdir=' in output
-
-
-def test_a_script_as_a_process(tmp_path):
-  """Runs a refused command without the test server."""
-  with scripts.Script('run_r2d2', tmp_path / 'run', '--env=chess') as script:
-    code, output, errors = script.end()
-  assert code == 2 and not output
-  assert errors.startswith("error: env='chess' is unknown")
-  assert not (tmp_path / 'run').exists()
