@@ -10,7 +10,7 @@ _SCRIPT = """
 import os, signal, sys, time
 import bt_acme
 import launchpad as lp
-from bt_acme.runtime import heartbeats, launcher, supervisor
+from bt_acme.runtime import launcher, supervisor
 from bt_acme.runtime import progress as progress_lib
 
 launch_type, workdir, port = sys.argv[1:4]
@@ -59,13 +59,6 @@ def idle():
 def finish():
   say('finish')
 
-def killed_once():
-  heartbeats.make_heartbeat()()
-  if os.path.exists(os.path.join(workdir, 'killed')):
-    return idle()
-  say('killed')
-  os.kill(os.getpid(), signal.SIGKILL)
-
 def stubborn():
   if launch_type == 'local_mp':
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -86,12 +79,10 @@ if __name__ == '__main__':
       program.add_node(lp.PyNode(globals()[name]), label='worker')
   program.add_node(
     lp.PyNode(coordinate, counter, replay, seconds), label='coordinator')
-  restarted = {'worker': ()} if 'killed_once' in names else {}
   code = launcher.launch(program, workdir=workdir, launch_type=launch_type,
     environments={'worker': {'GREETING': 'hello'}},
     ports={'counter': int(port)},
-    policy=supervisor.Policy(max_restarts_per_hour=1,
-      restarted_labels=restarted, grace_seconds=30.0))
+    policy=supervisor.Policy(max_restarts_per_hour=1, grace_seconds=30.0))
   sys.exit(code)
 """
 

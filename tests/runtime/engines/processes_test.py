@@ -37,18 +37,6 @@ def test_program_ends_well_with_its_main_node(tmp_path):
   assert (tmp_path / 'processes' / 'replay-0.log').exists()
 
 
-def test_a_killed_node_restarts_while_the_others_keep_running(tmp_path):
-  with programs.Run(tmp_path, 'local_mp', 'killed_once') as run:
-    run.wait_for('killed', 'idle', 'coordinator')
-    run.process.send_signal(signal.SIGTERM)
-    code, _, errors = run.end()
-  assert code == 143, errors
-  assert 'worker/0 was killed (SIGKILL)' in errors
-  assert (tmp_path / 'idle-stopped').exists()
-  log = (tmp_path / 'processes' / 'coordinator-0.log').read_text()
-  assert log.count('says coordinator') == 1
-
-
 def test_processes_have_their_own_network_and_end_with_their_launcher(tmp_path):
   with programs.Run(tmp_path, 'local_mp', 'idle', 'stubborn') as run:
     # The coordinator has called the counter, at a port that the test chose.
@@ -81,6 +69,15 @@ def run_code(engine, queue, code, **environment):
   engine.release('worker/0')
   engine.close()
   return posted
+
+
+# tests/runtime/supervisor_test.py has restarts of nodes that were killed.
+def test_a_killed_node_can_be_started_again():
+  queue = events.EventQueue()
+  engine = processes.Processes(queue, open_ports=True)
+  for code, status in (('import os; os.kill(os.getpid(), 9)', -9), ('', 0)):
+    posted = run_code(engine, queue, code)
+    assert posted == [events.NodeExited('worker/0', status)]
 
 
 def test_a_system_without_namespaces_works_after_a_warning(monkeypatch, capsys):
