@@ -1,6 +1,5 @@
 """Random episodes and slow reference checks of their sequences."""
 
-import time
 from typing import NamedTuple
 
 import jax
@@ -183,10 +182,3 @@ def assert_is_built(episode, written):
   for index, start in enumerate(first_steps):
     assert_is_sequence(batch, index, episode, start, shapes)
   return batch
-
-
-def wait_until(condition, timeout_s=10.0):
-  deadline = time.monotonic() + timeout_s
-  while not condition():
-    assert time.monotonic() < deadline
-    time.sleep(0.01)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bt_acme.replay import priority_updates, table
+from tests.launch import scripts
 from tests.replay import episodes
 
 
@@ -26,14 +27,14 @@ def test_priorities_reach_the_table(make_replay):
   updater.update(keys, np.float32([0.25, 7.0, 0.5]))
   updater.update(keys[:1], np.float32([0.75]))
   expected = dict(zip(keys.tolist(), (0.75, 7, 0.5), strict=True))
-  episodes.wait_until(lambda: priorities() == expected)
+  scripts.wait_until(lambda: priorities() == expected)
 
 
 def test_failed_priority_update_is_reported(make_replay, monkeypatch):
   updater = priority_updates.PriorityUpdater(make_replay().client)
   monkeypatch.setattr(table, 'TABLE', 'another')
   updater.update(np.uint64([1]), np.ones(1))
-  episodes.wait_until(lambda: updater._error)
+  scripts.wait_until(lambda: updater._error)
   with pytest.raises(RuntimeError, match='priorities') as error:
     updater.update(np.uint64([1]), np.ones(1))
   assert 'another' in str(error.value.__cause__)

@@ -7,6 +7,7 @@ import numpy as np
 import reverb
 
 from bt_acme.replay import writer
+from tests.launch import scripts
 from tests.replay import episodes
 
 
@@ -24,7 +25,7 @@ def overfill(replay, **kwargs):
 
   thread = threading.Thread(target=work, daemon=True)
   thread.start()
-  episodes.wait_until(lambda: replay.info().current_size > 0)
+  scripts.wait_until(lambda: replay.info().current_size > 0)
   sizes = []
 
   def settled():
@@ -32,7 +33,7 @@ def overfill(replay, **kwargs):
     time.sleep(0.1)
     return len(sizes) > 3 and len(set(sizes[-3:])) == 1
 
-  episodes.wait_until(settled)
+  scripts.wait_until(settled)
   assert thread.is_alive() and sizes[-1] < 100
   return thread, errors
 
@@ -42,11 +43,11 @@ def test_actors_wait_for_the_learner_and_can_be_stopped(make_replay):
   waits = []
   thread, errors = overfill(replay, on_wait=lambda: waits.append(1))
   # A waiting writer still calls `on_wait`, which can send heartbeats.
-  episodes.wait_until(lambda: len(waits) > 1)
+  scripts.wait_until(lambda: len(waits) > 1)
   size = replay.info().current_size
   sampler = replay.sampler()
   next(sampler)
-  episodes.wait_until(lambda: replay.info().current_size > size)
+  scripts.wait_until(lambda: replay.info().current_size > size)
   sampler.stop()
   replay.writers[0].stop()
   thread.join(5)

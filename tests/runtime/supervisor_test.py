@@ -4,8 +4,7 @@ A test scripts the attempts of each node. Attempts without a script run until
 they are told to stop.
 """
 
-import heapq
-import itertools
+import collections
 import math
 import queue as queue_lib
 import signal
@@ -15,33 +14,29 @@ import pytest
 
 from bt_acme.runtime import events, heartbeats, node_restarts, supervisor
 from bt_acme.runtime.engines import base
+from tests.simulation import clock
 
 _KILLED, _LOST = -signal.SIGKILL, {'code': -signal.SIGKILL, 'lost': True}
 _TITLES = ('learner/0', 'server/0', 'actor/0', 'actor/1', 'coordinator/0')
 
 
-class Queue:
+class Queue(clock.Clock):
   """Events and functions at given times; `get` advances the time."""
 
   def __init__(self):
-    self.now = 0.0
-    self._heap = []
-    self._numbers = itertools.count()
+    super().__init__()
+    self._due = collections.deque()
 
   def put(self, event, seconds=0.0):
-    entry = (self.now + seconds, next(self._numbers), event)
-    heapq.heappush(self._heap, entry)
+    call = event if callable(event) else lambda: self._due.append(event)
+    self.after(seconds, call)
 
   def get(self, timeout=None):
     end = math.inf if timeout is None else self.now + timeout
-    while self._heap and self._heap[0][0] <= end:
-      self.now, _, event = heapq.heappop(self._heap)
-      if not callable(event):
-        return event
-      event()
-    assert end < math.inf, 'Nothing else happens.'
-    self.now = end
-    raise queue_lib.Empty
+    while not self._due:
+      if not self.step(end):
+        raise queue_lib.Empty
+    return self._due.popleft()
 
 
 class Engine(base.Engine):

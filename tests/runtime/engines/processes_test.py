@@ -12,6 +12,7 @@ import pytest
 
 from bt_acme.runtime import events, heartbeats
 from bt_acme.runtime.engines import private_network, processes
+from tests.launch import scripts
 from tests.runtime import programs
 
 
@@ -52,10 +53,7 @@ def test_processes_have_their_own_network_and_end_with_their_launcher(tmp_path):
     assert greetings.count('hello') == 2 and greetings.count(None) == 2
     run.process.kill()
     run.process.wait()
-    deadline = time.monotonic() + 5
-    while run.survivors() and time.monotonic() < deadline:
-      time.sleep(0.05)
-    assert not run.survivors()
+    scripts.wait_until(lambda: not run.survivors(), seconds=5)
 
 
 def run_code(engine, queue, code, **environment):
