@@ -166,11 +166,9 @@ def unset_gpu_variables(monkeypatch):
 
 
 @pytest.fixture(name='set_devices')
-def make_set_devices(monkeypatch):
+def make_set_devices(set_memory, monkeypatch):
   """Returns a function that sets the memories of GPUs and TPU chips."""
-  monkeypatch.setattr(
-    memory_check.memory_estimate, 'available_memory', lambda: 10**12
-  )
+  set_memory(10**12)
 
   def set_devices(gpus=(), chips=()):
     monkeypatch.setattr(devices_lib, 'gpu_memories', lambda: gpus)
