@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 import pytest
 
+pytest.importorskip('reverb', reason='needs the full environment')
+
 from benchmarks import accelerated, target_devices
 from bt_acme.config import names, presets
 from tests import small_examples
@@ -234,3 +236,22 @@ def test_anchors_exist_on_github(path):
     if anchor not in _anchors(path.parent / target if target else path)
   ]
   assert missing == []
+
+
+@pytest.mark.parametrize(
+  'module',
+  ('', '.agents', '.behaviors', '.config', '.environments', '.evaluation'),
+)
+def test_every_public_name_has_an_example(module):
+  code = '\n'.join(
+    block.code
+    for path in PAGES
+    for block in blocks(path)
+    if block.language == 'python' and not block.mark
+  )
+  exported = importlib.import_module(f'bt_acme{module}').__all__
+  package = f'bt_acme{module}'.split('.')[-1]
+  used = set(re.findall(rf'\b{package}\.(\w+)', code))
+  for imported in re.findall(rf'from bt_acme{module} import (.+)', code):
+    used.update(re.findall(r'\w+', imported))
+  assert set(exported) - used - {'__version__'} == set()
