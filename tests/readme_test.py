@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 import pytest
 
-pytest.importorskip('reverb', reason='needs the full environment')
-
 from benchmarks import accelerated, target_devices
 from bt_acme.config import names, presets
 from tests import small_examples

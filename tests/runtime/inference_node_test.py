@@ -81,6 +81,26 @@ def first_actions(agent, compiling):
   return actions.result(), list(compiling)
 
 
+def test_the_state_of_all_environments_is_that_of_the_run(monkeypatch):
+  """The server has the run's epsilons, and the statistics of its actors."""
+  agent = fakes.make_agent('ngu')
+  with monkeypatch.context() as on_accelerator:
+    on_accelerator.setattr(jax, 'default_backend', lambda: 'gpu')
+    node = inference_node.InferenceNode(RUN, agent, contexts.make())
+  statistics = np.arange(5.0 * GROUP, dtype=np.float32).reshape(5, GROUP)
+  node.restore_statistics(1, tuple(statistics))
+  node.iterate()
+  node.close()
+  padding = np.zeros(GROUP)
+  np.testing.assert_allclose(
+    node._server._state.core.agent.epsilon,
+    [*agent.epsilons(RUN.num_environments), *padding],
+  )
+  (rewards,) = node._server._rewards
+  for found, expected in zip(rewards.statistics, statistics, strict=True):
+    assert found.tolist() == [*padding, *expected, *padding]
+
+
 @pytest.mark.parametrize('kind', ['ngu', 'bt:flight_priorities=learned'])
 def test_the_first_request_does_not_compile(kind, tmp_path, compiling):
   agent = fakes.make_agent(kind, tmp_path / 'behavior')
