@@ -34,9 +34,10 @@ class Gymnasium(base.Environment):
   The discount is 0 in a terminal state. It stays 1 at a time limit, so the
   learner bootstraps from the last observation.
 
-  The state of the environment is saved as the actions of its episode. All
-  random numbers come from the environment's own generator. Therefore, the
-  generator's state before the episode and the actions since then determine the
+  An environment with methods `state()` and `restore(state)` saves its own
+  state. The state of any other is saved as the actions of its episode: if all
+  random numbers come from the environment's own generator, the generator's
+  state before the episode and the actions since then determine the
   environment's state, and they need much less space.
   """
 
@@ -74,7 +75,17 @@ class Gymnasium(base.Environment):
     self._start = {'seed': self._seed, 'generator': generator}
     self._actions = []
     self._reset_next = False
-    self._observation = self._as_array(self._reset(self._seed))
+    observation = np.asarray(self._reset(self._seed))
+    spec = self._observation_spec
+    is_rounded = observation.dtype.kind == 'f' and spec.dtype.kind in 'iu'
+    if is_rounded or observation.shape != spec.shape:
+      raise ValueError(
+        f'{self._env}: reset() has returned an observation of shape '
+        f'{observation.shape} and type {observation.dtype}, but its '
+        f'observation_space has shape {spec.shape} and type {spec.dtype}. '
+        'Correct one of them.'
+      )
+    self._observation = self._as_array(observation)
     self._seed = self._later_seed
     return dm_env.restart(self._observation)
 
@@ -119,10 +130,17 @@ class Gymnasium(base.Environment):
     return self._action_spec
 
   def state(self) -> saving.State:
-    """Returns the start of the episode, its actions and the observation.
+    """Returns the environment's own state, or else the start of the episode.
 
-    The actions are None before the first episode.
+    The start is followed by the actions, which are None before the first
+    episode, and the observation.
     """
+    if saving.can_be_saved(self._env):
+      return {
+        'own': self._env.state(),
+        'seed': self._seed,
+        'reset_next': self._reset_next,
+      }
     actions = None if self._actions is None else np.array(self._actions)
     return {
       **self._start,
@@ -131,16 +149,21 @@ class Gymnasium(base.Environment):
     }
 
   def restore(self, state: saving.State) -> None:
-    """Restores a state by replaying the actions of its episode.
+    """Restores a state, which may take replaying the actions of its episode.
 
     Args:
       state: the result of `state()`.
 
     Raises:
-      ValueError: if the replay leads to another observation, because the
-        environment uses a random generator other than its own, or keeps
-        information between episodes.
+      saving.SaveNotSupportedError: if the replay leads to another observation,
+        because the environment uses a random generator other than its own, or
+        keeps information between episodes.
     """
+    if 'own' in state:
+      self._env.restore(state['own'])
+      self._seed, self._reset_next = state['seed'], state['reset_next']
+      self._actions = []
+      return
     if state['generator'] is not None:
       generator = self._env.unwrapped.np_random.bit_generator
       generator.state = state['generator']
@@ -154,10 +177,11 @@ class Gymnasium(base.Environment):
     # States of MiniGrid that version 0.1.0 saved have no observation.
     expected = state.get('observation', self._observation)
     if not np.array_equal(self._observation, expected):
-      raise ValueError(
-        f'{self._env} cannot be restored, because replaying the actions of the '
-        'episode leads to another observation. Draw all random numbers from '
-        'its np_random, and clear everything else in reset().'
+      raise saving.SaveNotSupportedError(
+        f'{self._env} starts a new episode, because replaying the actions of '
+        'the old one leads to another observation. To continue an episode, '
+        'draw all random numbers from its np_random and clear everything else '
+        'in reset(), or add methods state() and restore(state).'
       )
 
   def render_rgb(self) -> np.ndarray:

@@ -14,7 +14,7 @@ State = Dict[str, Any]
 
 
 class SaveNotSupportedError(ValueError):
-  """The state of an environment cannot be saved."""
+  """The state of an environment cannot be saved, or not be restored."""
 
 
 def state_of(environment: Any) -> State:

@@ -63,6 +63,7 @@ class VectorEnvironment:
       ValueError: if they differ.
     """
     self.environments = tuple(environments)
+    self._ended = np.zeros(len(self.environments), bool)
     first, *others = map(space_of, self.environments)
     for other in others:
       if other != first:
@@ -77,7 +78,16 @@ class VectorEnvironment:
 
   def reset(self) -> VectorStep:
     """Starts an episode in every environment."""
-    return batch([environment.reset() for environment in self.environments])
+    first = batch([environment.reset() for environment in self.environments])
+    expected, _, _ = space_of(self.environments[0])
+    if first.observation.shape[1:] != expected:
+      raise ValueError(
+        f'{type(self.environments[0]).__name__}: reset() has returned an '
+        f'observation of shape {first.observation.shape[1:]}, but '
+        f'observation_spec() has shape {expected}. Correct one of them.'
+      )
+    self._ended = first.is_last
+    return first
 
   def step(self, actions: Any) -> VectorStep:
     """Takes one action, [N], in each environment."""
@@ -92,6 +102,13 @@ class VectorEnvironment:
         for environment, action in zip(self.environments, actions, strict=True)
       ]
     )
+    if np.any(self._ended > self._received.is_first):
+      (i, *_) = np.flatnonzero(self._ended > self._received.is_first)
+      raise ValueError(
+        f'{type(self.environments[i]).__name__}: step() after the last step of '
+        'an episode must start the next episode, like reset().'
+      )
+    self._ended = self._received.is_last
 
   def recv(self) -> VectorStep:
     """Returns the results of the step that `send` started."""

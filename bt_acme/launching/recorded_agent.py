@@ -108,6 +108,11 @@ def _behaviors(
   recorded = identity.get('behaviors', [])
   copies = behavior_copies.folders(workdir)
   if given:
+    for behavior in given:
+      if not isinstance(behavior, behaviors.Behavior):
+        raise ValueError(
+          f'behavior={behavior!r} is not a behavior. Pass objects, not names.'
+        )
     expected = [
       copies[i].name if i in copies else name for i, name in enumerate(recorded)
     ]
@@ -124,7 +129,8 @@ def _behaviors(
     has_no_files = name in checksums and name not in named_behaviors.BUILT_IN
     if has_no_files and i not in copies:
       raise ValueError(
-        f'{name!r} is your own behavior. Pass {recorded} to bt_acme.load_run.'
+        f'{name!r} is your own behavior. Pass the behaviors {recorded} to '
+        'bt_acme.load_run.'
       )
     source = str(copies.get(i, name))
     loaded.append(named_behaviors.load(source, config.transfer))

@@ -21,6 +21,7 @@ from bt_acme.evaluation import tables
 from bt_acme.replay import memory_estimate
 from bt_acme.runtime import (
   behavior_copies,
+  checkpoints,
   coordinator,
   environment_variables,
   freed_memory,
@@ -92,7 +93,8 @@ def start(
     )
     return 1
   if code is None and by_script:
-    steps = tables.counted(run.max_actor_steps, 'actor step')
+    completed = workdir.completed_steps(run.workdir)
+    steps = tables.counted(completed, 'actor step')
     print(
       f'The run in {run.workdir} has completed its {steps}. Raise '
       'max_actor_steps to continue.'
@@ -202,6 +204,10 @@ def _announce(
       'Warning: the nodes listen on ports of their machines without a '
       'password. Anyone who can connect can run code there, so the machines '
       'must be on a private network (see SECURITY.md).'
+    )
+  if resumed and not checkpoints.numbers(pathlib.Path(run.checkpoint_folder)):
+    print(
+      'Warning: the workdir has no checkpoint, so the run starts at step 0.'
     )
   warning = launch_checks.oversubscription_warning(run)
   if warning:

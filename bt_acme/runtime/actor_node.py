@@ -108,17 +108,22 @@ class ActorNode(node.Node):
     """
     (group,) = self._pipeline.groups
     # Environments come first because they may reject the state.
-    if state['environment'] is not None:
-      group.environments.restore(state['environment'])
-      if state['step'] is not None:
-        group.shown = vector.VectorStep(*state['step'])
+    is_restored = state['environment'] is not None
+    if is_restored:
+      try:
+        group.environments.restore(state['environment'])
+      except saving.SaveNotSupportedError as error:
+        logging.warning('%s', error)
+        is_restored = False
+    if is_restored and state['step'] is not None:
+      group.shown = vector.VectorStep(*state['step'])
     group.actor.restore(state['actor'])
     for sink, own in zip(self._sinks, _sink_states(state), strict=True):
       sink.restore(own)
     self._vector_steps = state['turns']
     for client in self._clients:
       client.restore(self._vector_steps)
-    if state['environment'] is None:
+    if not is_restored:
       self._start_new_episodes(group, actor_steps)
 
   def _start_new_episodes(

@@ -74,7 +74,9 @@ class Saver:
   def begin(self, state: State) -> None:
     """Starts writing a checkpoint.
 
-    If writing fails, logs a warning and keeps the previous checkpoint.
+    If writing fails, logs a warning and keeps the previous checkpoint. In a run
+    in one process, any error but OSError is raised: it comes from `state()` of
+    an environment or a behavior, and would recur in later checkpoints.
     """
     self._task = self._start(lambda: self._run(state))
 
@@ -121,6 +123,8 @@ class Saver:
           self._clear()
     except Exception as error:
       self._clear()
+      if not (self._reuses_replay or isinstance(error, OSError)):
+        raise
       logging.warning(
         'Checkpoint failed; keeping the previous one: %s',
         untrusted.one_line(error),

@@ -1,9 +1,10 @@
 """Tests the `dm_env` adapter for gymnasium environments."""
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
-from bt_acme.environments import gymnasium
+from bt_acme.environments import gymnasium, saving
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,61 @@ def test_an_unsupported_space_is_refused():
 
   with pytest.raises(ValueError, match='observation space Text.*Wrap'):
     gymnasium.Gymnasium(Text(), seed=0)
+
+
+class Walk(gym.Env):
+  """A walk whose random numbers come from a generator of its own."""
+
+  observation_space = gym.spaces.Box(0, 255, (2, 2, 1), np.uint8)
+  action_space = gym.spaces.Discrete(2)
+
+  def __init__(self, dtype=np.uint8, size=2):
+    self.rng = np.random.default_rng(0)
+    self._blank = np.zeros((size, size, 1), dtype)
+
+  def reset(self, *, seed=None, options=None):
+    return self._blank + self._blank.dtype.type(self.rng.integers(100)), {}
+
+  def step(self, action):
+    observation, _ = self.reset()
+    return observation, 0.0, False, False, {}
+
+
+class SavedWalk(Walk):
+  """A walk that saves its state."""
+
+  def state(self):
+    return self.rng.bit_generator.state
+
+  def restore(self, state):
+    self.rng.bit_generator.state = state
+
+
+def test_an_environment_saves_its_own_state():
+  one, other = (gymnasium.Gymnasium(SavedWalk(), seed=0) for _ in range(2))
+  one.reset()
+  one.step(0)
+  other.restore(one.state())
+  for _ in range(3):
+    found, expected = other.step(1), one.step(1)
+    assert found.mid() and (found.observation == expected.observation).all()
+
+
+def test_an_episode_that_cannot_be_repeated_is_not_restored():
+  one, other = (gymnasium.Gymnasium(Walk(), seed=0) for _ in range(2))
+  one.reset()
+  one.reset()
+  with pytest.raises(saving.SaveNotSupportedError, match='np_random'):
+    other.restore(one.state())
+
+
+@pytest.mark.parametrize(
+  'walk, found',
+  [
+    (Walk(np.float32), r'shape \(2, 2, 1\) and type float32'),
+    (Walk(size=3), r'shape \(3, 3, 1\) and type uint8'),
+  ],
+)
+def test_observations_outside_the_space_are_refused(walk, found):
+  with pytest.raises(ValueError, match=f'{found}, but its observation_space'):
+    gymnasium.Gymnasium(walk, seed=0).reset()

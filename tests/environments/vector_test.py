@@ -1,5 +1,6 @@
 """Tests that each environment of a vector steps as it would alone."""
 
+import dm_env
 import numpy as np
 import pytest
 
@@ -65,3 +66,16 @@ def test_environments_must_have_equal_spaces():
   for other, end in ((obstacles, '1, 3'), (stacked, '3, 7')):
     with pytest.raises(ValueError, match=rf'1, 7\) and \(\(7, 7, 3\), {end}\)'):
       vector.VectorEnvironment([one, other])
+
+
+def test_an_environment_that_breaks_the_rules_is_named():
+  (environment,) = _make(1)
+  batched = vector.VectorEnvironment([environment])
+  step = batched.reset()
+  environment.step = lambda action: dm_env.termination(0.0, step.observation[0])
+  assert batched.step([0]).is_last.all()
+  with pytest.raises(ValueError, match='must start the next episode'):
+    batched.step([0])
+  environment.reset = lambda: dm_env.restart(np.zeros([7, 7, 1], np.uint8))
+  with pytest.raises(ValueError, match=r'shape \(7, 7, 1\), but obs'):
+    batched.reset()

@@ -161,6 +161,14 @@ def test_without_a_replay_of_its_own_no_checkpoint_is_written(source, folder):
   with pytest.raises(OSError, match='No space left'):
     writer.finish(state(3))
   assert newest(folder)[0] == 1
+  source.error = ValueError('object cannot be saved')
+  writer = saver.Saver(
+    *(folder, source.take, source.clear),
+    start=lambda work: work(),
+    reuses_replay=False,
+  )
+  with pytest.raises(ValueError, match='cannot be saved'):
+    writer.begin(state(4))
 
 
 def test_files_are_copied_if_they_cannot_be_linked(source, folder, monkeypatch):
