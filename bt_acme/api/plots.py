@@ -30,8 +30,8 @@ def learning_curves(
     The figure.
 
   Raises:
-    ValueError: if `curves` is not a dictionary, or if a run has no finished
-      episode or no metric of that name.
+    ValueError: if `curves` is not a dictionary or is empty, or if a run has no
+      finished episode or no metric of that name.
 
   Example:
     ```python
@@ -45,8 +45,9 @@ def learning_curves(
     ```
   """
   checks.require(
-    isinstance(curves, Mapping),
-    f"curves={curves!r} is not a dictionary. Pass {{'BT': run}}, for example.",
+    isinstance(curves, Mapping) and bool(curves),
+    f'curves={curves!r} is not a dictionary of runs. Pass '
+    "{'BT': run}, for example.",
   )
   by_label: Any = {
     label: [given] if isinstance(given, runs.Run) else list(given)
@@ -143,7 +144,8 @@ def visits(
     The figure.
 
   Raises:
-    ValueError: if an environment has no cells.
+    ValueError: if `evaluations` is not a dictionary of evaluations or is empty,
+      or if an environment has no cells.
 
   Example:
     ```python
@@ -156,6 +158,13 @@ def visits(
     bt_acme.plots.visits(evaluations, path='visits.png')
     ```
   """
+  checks.require(
+    isinstance(evaluations, Mapping)
+    and bool(evaluations)
+    and all(isinstance(x, evaluating.Evaluation) for x in evaluations.values()),
+    f'evaluations={evaluations!r} is not a dictionary of evaluations. Pass '
+    "{'BT': bt_acme.evaluate(run)}, for example.",
+  )
   for label, played in evaluations.items():
     if played.cells is None:
       raise ValueError(

@@ -58,10 +58,10 @@ def names_in(names: str) -> Tuple[str, ...]:
     ```python
     from bt_acme import environments
 
-    assert environments.names_in('pong,breakout') == ('pong', 'breakout')
+    assert environments.names_in('pong, breakout') == ('pong', 'breakout')
     ```
   """
-  return tuple(names.split(','))
+  return tuple(name.strip(' ') for name in names.split(','))
 
 
 def name_of(names: str, index: int) -> str:

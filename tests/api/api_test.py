@@ -391,8 +391,11 @@ def test_plots(bt, r2d2, behavior, tmp_path):
   assert matplotlib.get_backend() == backend
   with pytest.raises(ValueError, match="value='nothing'"):
     bt_acme.plots.learning_curves({'BT': bt}, value='nothing')
-  with pytest.raises(ValueError, match='is not a dictionary. Pass {'):
-    bt_acme.plots.learning_curves(bt)
+  for wrong in (bt, {}):
+    with pytest.raises(ValueError, match='is not a dictionary of runs. Pass {'):
+      bt_acme.plots.learning_curves(wrong)
+    with pytest.raises(ValueError, match='not a dictionary of evaluations.'):
+      bt_acme.plots.visits(wrong)
   with pytest.raises(ValueError, match='no learned priorities'):
     bt_acme.plots.priorities(bt)
 
