@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_225,
-  'lines of code in bt_acme/runtime': 4_325,
+  'lines of code': 24_235,
+  'lines of code in bt_acme/runtime': 4_330,
   'lines of code in experiments': 4_576,
   'lines of code in benchmarks': 2_618,
   'classes': 260,
   'public class names that several classes have': 2,
-  'lines of tests': 30_400,
+  'lines of tests': 30_440,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

@@ -272,7 +272,12 @@ class CSVTable:
     if not self.num_rows:
       return
     for start, line in logs.lines_from_end(self._path):
-      row = dict(zip(self._columns, line.decode().split(','), strict=True))
+      cells = line.decode().split(',')
+      if len(cells) != len(self._columns):
+        raise ValueError(
+          f'{self._path} has a damaged line: {line!r}. Delete this line.'
+        )
+      row = dict(zip(self._columns, cells, strict=True))
       if not self.num_rows or all(
         float(row.get(name, '').strip() or 0) <= most[name] for name in most
       ):

@@ -166,6 +166,10 @@ def test_save_and_load(bt, behavior, tmp_path):
   assert behavior.folder != bt.agent.behaviors[0].folder or given
   with pytest.raises(ValueError, match="transfers \\['explorer'\\]"):
     bt_acme.load_run(tmp_path / 'copy', behaviors.Uniform())
+  with pytest.raises(
+    ValueError, match="'explorer' is not a behavior. Pass obj"
+  ):
+    bt_acme.load_run(tmp_path / 'copy', ['explorer'])
   with pytest.raises(ValueError, match='does not contain a run'):
     bt_acme.load_run(tmp_path / 'nothing')
 
@@ -444,6 +448,41 @@ def test_register_gymnasium_environment():
   assert bt_acme.evaluate(run, episodes=2).cells is None
   with pytest.raises(ValueError, match='does not render images'):
     bt_acme.video.show(run)
+
+
+def test_a_run_whose_episodes_cannot_be_repeated_starts_new_ones(caplog):
+  class Unrepeatable(_Lights):
+    np_random = np.random.default_rng(0)  # Shared by all environments.
+
+    def reset(self, *, seed=None, options=None):
+      self._steps, self._lit = 0, int(self.np_random.integers(100))
+      return self._observation(), {}
+
+  bt_acme.register_environment('unrepeatable', lambda seed: Unrepeatable())
+  run = bt_acme.train(
+    'unrepeatable',
+    **WITHOUT_EVALUATIONS,
+    callbacks=[lambda values: values['actor_steps'] >= 100],
+  )
+  assert run.resume(callbacks=()).actor_steps == TINY['max_actor_steps']
+  assert 'starts a new episode' in caplog.text
+
+
+def test_a_state_that_cannot_be_saved_stops_a_run_at_its_first_checkpoint():
+  steps = []
+
+  class Unsaved(_Lights):
+    state, restore = (lambda self: {'x': object()}), print
+
+  bt_acme.register_environment('unsaved', lambda seed: Unsaved())
+  with pytest.raises(ValueError, match='object cannot be saved'):
+    bt_acme.train(
+      'unsaved',
+      checkpoint_period=1,
+      **{**WITHOUT_EVALUATIONS, 'max_actor_steps': 1_000_000},
+      callbacks=[lambda values: steps.append(values['actor_steps'])],
+    )
+  assert max(steps) < 500_000
 
 
 def test_a_constructor_that_takes_no_seed():

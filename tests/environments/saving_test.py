@@ -164,5 +164,6 @@ def test_a_replay_that_leads_to_another_observation_is_refused():
   environment.reset()
   state = environment.state()
   state['observation'] += 1
-  with pytest.raises(ValueError, match='CartPole.*another observation'):
+  match = 'CartPole.*another observation'
+  with pytest.raises(saving.SaveNotSupportedError, match=match):
     environment.restore(state)

@@ -129,7 +129,7 @@ def test_transfer_stores_the_behavior(ngu, train, tmp_path):
     'run_bt',
     workdir,
     f'--behavior={tmp_path / "moved"},action_repeat',
-    '--max_actor_steps=600',
+    '--max_actor_steps=500',
   )
   assert code == 0, errors
   assert 'has completed its 600 actor steps' in output
@@ -141,3 +141,11 @@ def test_transfer_stores_the_behavior(ngu, train, tmp_path):
     *(run.agent.behaviors[0].params_sha256, 'action_repeat'),
   ]
   assert len(record['sessions']) == 2
+  shutil.rmtree(workdir / 'checkpoints')
+  code, output, errors = train(
+    'run_bt',
+    workdir,
+    f'--behavior={tmp_path / "moved"},action_repeat',
+    '--max_actor_steps=610',
+  )
+  assert code == 0 and 'no checkpoint, so the run starts at step 0' in output
