@@ -131,13 +131,13 @@ def _show(plan: plan_lib.Plan, seconds: dict[str, float]) -> None:
   _print_paths(pictures)
   seconds = {**seconds, 'figures': time.monotonic() - start}
   parts = ', '.join(f'{name} {value:.0f} s' for name, value in seconds.items())
-  print(f'{"Wall time:":<27}{sum(seconds.values()):.0f} s ({parts})')
+  print(f'{"Wall time:":<35} {sum(seconds.values()):.0f} s ({parts})')
 
 
 def _print_paths(paths: dict[str, pathlib.Path]) -> None:
   for title, path in paths.items():
     shortest = min(os.path.relpath(path), str(path), key=len)
-    print(f'{title + ":":<27}{shortest}', flush=True)
+    print(f'{title + ":":<35} {shortest}', flush=True)
 
 
 def main(config: DemoConfig) -> int:
