@@ -23,7 +23,8 @@ LAYERS = (
   ('bt_acme.agents', 'bt_acme.evaluation'),
   ('bt_acme.runtime',),
   ('bt_acme.launching',),
-  ('bt_acme.api', 'bt_acme.cli'),
+  ('bt_acme.api',),
+  ('bt_acme.cli',),
   ('launch', '=bt_acme'),
 )
 

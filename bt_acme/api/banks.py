@@ -46,7 +46,8 @@ class Bank:
     without further learning, and the behaviors that it learned with.
 
     Args:
-      source: a run, a behavior, or anything that `load_behavior` accepts.
+      source: a run, a behavior, the workdir of a run, or anything that
+        `load_behavior` accepts.
       name: the name of the behavior in the bank, not used before.
       episodes: the number of episodes of that score; 0 for no score.
 

@@ -133,7 +133,8 @@ def evaluate(
   """Plays evaluation episodes in parallel, one per environment.
 
   Args:
-    source: a run, a behavior, or anything that `load_behavior` accepts.
+    source: a run, a behavior, the workdir of a run, or anything that
+      `load_behavior` accepts.
     env: the name of the environment; empty for the one used in training. The
       shapes of observations and actions must equal those of training.
     episodes: the number of episodes, and of environments.

@@ -1,4 +1,4 @@
-"""Loads behaviors from disk."""
+"""Loads behaviors and runs from disk."""
 
 import pathlib
 
@@ -6,8 +6,9 @@ from bt_acme import behaviors
 from bt_acme.api import runs
 from bt_acme.behaviors import download
 from bt_acme.config import checks
+from bt_acme.runtime import workdir
 
-# A run, a behavior, or anything that `load_behavior` accepts.
+# A run, a behavior, the workdir of a run, or what `load_behavior` accepts.
 Source = runs.Run | behaviors.Exported | str | pathlib.Path
 
 
@@ -53,10 +54,11 @@ def load_policy(source: Source) -> runs.Run | behaviors.Exported:
   """Returns a run or a behavior, which is loaded if only its name is given.
 
   Args:
-    source: a run, a behavior, or anything that `load_behavior` accepts.
+    source: a run, a behavior, the workdir of a run, or anything that
+      `load_behavior` accepts.
 
   Raises:
-    ValueError: for anything else, or if the behavior cannot be loaded.
+    ValueError: for anything else, or if the source cannot be loaded.
   """
   if isinstance(source, (runs.Run, behaviors.Exported)):
     return source
@@ -64,4 +66,6 @@ def load_policy(source: Source) -> runs.Run | behaviors.Exported:
     isinstance(source, (str, pathlib.Path)),
     f'source={source!r} is neither a run nor an exported behavior. Pass one.',
   )
+  if workdir.contains_run(source):
+    return runs.load_run(source)
   return load_behavior(source)

@@ -1,5 +1,6 @@
 """Plots of runs and evaluations; a notebook shows them inline."""
 
+import pathlib
 from typing import Any, Mapping, Sequence
 
 import numpy as np
@@ -9,9 +10,11 @@ from bt_acme.api import evaluating, runs
 from bt_acme.config import checks
 from bt_acme.evaluation import plots
 
+RunOrFolder = runs.Run | str | pathlib.Path
+
 
 def learning_curves(
-  curves: Mapping[str, runs.Run | Sequence[runs.Run]],
+  curves: Mapping[str, RunOrFolder | Sequence[RunOrFolder]],
   *,
   value: str = 'episode_return',
   window: int = 50,
@@ -20,8 +23,9 @@ def learning_curves(
   """Plots a metric of the training episodes over actor steps.
 
   Args:
-    curves: a run, or several runs with different seeds, by label. For several
-      runs, the plot shows the mean and a band from the lowest to the highest.
+    curves: a run or its workdir, or several with different seeds, by label. For
+      several, the plot shows the mean and a band from the lowest to the
+      highest.
     value: the metric: a key of `Run.episodes`.
     window: the number of episodes in each moving average.
     path: the PNG file to write; empty to write none.
@@ -30,8 +34,8 @@ def learning_curves(
     The figure.
 
   Raises:
-    ValueError: if `curves` is not a dictionary or is empty, or if a run has no
-      finished episode or no metric of that name.
+    ValueError: if `curves` is not a dictionary or is empty, if a workdir cannot
+      be loaded, or if a run has no finished episode or no such metric.
 
   Example:
     ```python
@@ -49,10 +53,12 @@ def learning_curves(
     f'curves={curves!r} is not a dictionary of runs. Pass '
     "{'BT': run}, for example.",
   )
-  by_label: Any = {
-    label: [given] if isinstance(given, runs.Run) else list(given)
-    for label, given in curves.items()
-  }
+  by_label = {}
+  for label, given in curves.items():
+    seeds: Any = given if isinstance(given, (list, tuple)) else [given]
+    by_label[label] = [
+      run if isinstance(run, runs.Run) else runs.load_run(run) for run in seeds
+    ]
   for label, seeds in by_label.items():
     for run in seeds:
       if value not in run.episodes:

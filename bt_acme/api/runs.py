@@ -1,4 +1,4 @@
-"""Runs in one process: results, resuming, saving and exporting."""
+"""Runs: results, resuming, saving and exporting."""
 
 import dataclasses
 import pathlib
@@ -25,7 +25,7 @@ _SHOWN_EPISODES = 100  # Number of last episodes whose returns are averaged.
 
 
 class Run:
-  """A finished or stopped run; it can be resumed.
+  """A finished or stopped run; a run in one process can be resumed.
 
   `pretrain`, `train`, `transfer` and `load_run` return runs. A notebook shows a
   run as a table.
@@ -187,7 +187,7 @@ class Run:
 
     Raises:
       ValueError: if the budget is invalid, or smaller than the number of steps
-        taken.
+        taken, or for a run of several processes.
 
     Example:
       ```python
@@ -195,6 +195,7 @@ class Run:
       run.resume(3_000)  # Takes 1,000 more steps.
       ```
     """
+    self._check_in_process()
     if max_actor_steps is not None:
       config = dataclasses.replace(
         self._config, max_actor_steps=max_actor_steps
@@ -240,7 +241,8 @@ class Run:
       folder: the directory to create.
 
     Raises:
-      ValueError: if the directory already exists.
+      ValueError: if the directory already exists, or for a run of several
+        processes.
 
     Example:
       ```python
@@ -248,12 +250,20 @@ class Run:
       same_run = bt_acme.load_run('runs/chain')
       ```
     """
+    self._check_in_process()
     if pathlib.Path(folder).exists():
       raise ValueError(
         f'folder={str(folder)!r} already exists. Choose a new directory.'
       )
     with files.new_folder(folder) as temporary:
       shutil.copytree(self.workdir, temporary, dirs_exist_ok=True)
+
+  def _check_in_process(self) -> None:
+    checks.require(
+      not self._config.has_nodes,
+      f'workdir={str(self.workdir)!r} contains a run of several processes. '
+      'Rerun its command to resume it; copy its workdir to save it.',
+    )
 
   def __repr__(self) -> str:
     return f'<Run of {", ".join(": ".join(pair) for pair in self._summary())}>'
@@ -309,8 +319,9 @@ def load_run(
   """Loads a run without resuming it; call `Run.resume` to do so.
 
   Args:
-    folder: the workdir of a run in one process, or a directory written by
-      `Run.save`. It becomes the workdir of the loaded run.
+    folder: the workdir of a run, or a directory written by `Run.save`. It
+      becomes the workdir of the loaded run. A run of several processes may be
+      active: its newest checkpoint is loaded. Its own command resumes it.
     behavior: the behaviors that were passed to `transfer`. Only needed for
       behaviors of your own, because a run stores copies of exported ones.
 
@@ -318,7 +329,7 @@ def load_run(
     The run.
 
   Raises:
-    ValueError: if the directory does not contain a run in one process, or if
+    ValueError: if the directory does not contain a run with a checkpoint, or if
       `behavior` differs from the behaviors of the run.
 
   Example:
@@ -332,15 +343,10 @@ def load_run(
   given = behavior if isinstance(behavior, (list, tuple)) else (behavior,)
   workdir = str(folder)
   identity = workdir_lib.read_identity(workdir)
-  if identity.get('engine') != starting.ENGINE['engine']:
-    raise ValueError(
-      f'folder={workdir!r} contains a run of several processes. Use '
-      'launch/evaluate.py, or bt_acme.load_behavior for its behavior.'
-    )
   agent = recorded_agent.make(workdir, identity, given)
-  config = dataclasses.replace(
-    workdir_lib.run_of(workdir, identity), lp_launch_type='in_process'
-  )
+  config = workdir_lib.run_of(workdir, identity)
+  if identity.get('engine') == starting.ENGINE['engine']:
+    config = dataclasses.replace(config, lp_launch_type='in_process')
   run = Run(
     agent,
     config,

@@ -73,7 +73,8 @@ def show(
   frame show who selects the action: the agent, the extra action or a flight.
 
   Args:
-    source: a run, a behavior, or anything that `load_behavior` accepts.
+    source: a run, a behavior, the workdir of a run, or anything that
+      `load_behavior` accepts.
     env: the name of the environment; empty for the one used in training. The
       shapes of observations and actions must equal those of training.
     seed: the random seed of the episode.

@@ -13,13 +13,11 @@ from bt_acme import (
   files,
   memory_check,
 )
+from bt_acme.api import runs
 from bt_acme.behaviors import exported_folder
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import recorder, tables
-from bt_acme.launching import recorded_agent
-from bt_acme.runtime import learned_policy
-from bt_acme.runtime import workdir as workdir_lib
 
 # The printed metrics of an episode, and their titles.
 _SHOWN = {
@@ -84,10 +82,8 @@ class EvaluationConfig:
       environments.validate(self.env)
 
 
-def load(
-  config: EvaluationConfig,
-) -> tuple[assembly.Agent, assembly.Learned]:
-  """Loads the agent of a behavior or of a run, and its learned policy.
+def load(config: EvaluationConfig) -> runs.Run | behaviors.Exported:
+  """Loads a run or a behavior.
 
   Raises:
     ValueError: unless exactly one of `behavior` and `workdir` is set, or if it
@@ -98,25 +94,20 @@ def load(
     f'Set either behavior={config.behavior!r} or workdir={config.workdir!r}.',
   )
   if config.behavior:
-    behavior = behaviors.Exported(config.behavior)
-    agent, learned = behavior.agent, behavior.learned
-  else:
-    identity = workdir_lib.read_identity(config.workdir)
-    agent = recorded_agent.make(config.workdir, identity)
-    run = workdir_lib.run_of(config.workdir, identity)
-    learned = learned_policy.read(run, agent)
-  return assembly.moved(agent, config.env), learned
+    return behaviors.Exported(config.behavior)
+  return runs.load_run(config.workdir)
 
 
 def run(config: EvaluationConfig) -> None:
   """Plays the episodes, prints their metrics, and writes the output files."""
   compilation_cache.enable()
-  agent, learned = load(config)
+  policy = load(config)
+  agent = assembly.moved(policy.agent, config.env)
   memory_check.check(memory_check.estimate_evaluation(agent, config.episodes))
   recordings = recorder.play(
     agent,
-    learned.variables,
-    learned.statistics,
+    policy.variables,
+    policy.statistics,
     episodes=config.episodes,
     seed=config.seed,
     epsilon=config.epsilon if config.epsilon >= 0 else None,
@@ -134,8 +125,8 @@ def run(config: EvaluationConfig) -> None:
   if config.output:
     played = {
       'env': agent.spec.name,
-      'actor_steps': learned.actor_steps,
-      'params_sha256': exported_folder.checksum(learned.variables),
+      'actor_steps': policy.actor_steps,
+      'params_sha256': exported_folder.checksum(policy.variables),
       'seed': config.seed,
     }
     table = [{'episode': i, **played, **row} for i, row in enumerate(rows)]

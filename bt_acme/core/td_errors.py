@@ -63,7 +63,7 @@ def td_errors(
   target = arrays.stop_gradient(
     compute(q_online, q_target, transitions, learner, recursion)
   )
-  label, duplicated = relabelling.labels(
+  labels = relabelling.labels(
     transitions.choice,
     transitions.action,
     transitions.source,
@@ -72,7 +72,7 @@ def td_errors(
     duplicate_flights=learner.duplicate_flights,
   )
   own, duplicate = (
-    target - return_recursion.take(q_online[:-1], choice)
-    for choice in (label, transitions.action)
+    target - return_recursion.take(q_online[:-1], label)
+    for label in (labels.own, labels.duplicate)
   )
-  return TDErrors(target, own, duplicate, trained, trained * duplicated)
+  return TDErrors(target, own, duplicate, trained, trained * labels.duplicated)

@@ -12,17 +12,16 @@ The supported names are:
 `registry` finds the module that creates an environment.
 
 A run may play several environments whose observations and actions have equal
-shapes. The names in a comma-separated list are assigned to environments 0, 1,
-... of the run in rotation (`name_of`).
+shapes. `assignment` assigns the names in a comma-separated list to them.
 """
 
-from typing import Any, Tuple
+from typing import Any
 
 import dm_env
-import numpy as np
 
 from bt_acme.config import checks
 from bt_acme.environments import registry, vector
+from bt_acme.environments.assignment import name_of, names_in, seed_of
 from bt_acme.environments.registry import register
 
 __all__ = (
@@ -36,46 +35,6 @@ __all__ = (
 )
 
 _ATARI_STACK = 4  # The default number of frames in an observation of Atari.
-
-
-def seed_of(seed: int, index: int) -> int:
-  """Derives the seed of environment `index`, for independent random streams.
-
-  Example:
-    ```python
-    from bt_acme import environments
-
-    seeds = [environments.seed_of(0, index) for index in range(16)]
-    ```
-  """
-  return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
-
-
-def names_in(names: str) -> Tuple[str, ...]:
-  """Returns the names in a comma-separated list; usually a single name.
-
-  Example:
-    ```python
-    from bt_acme import environments
-
-    assert environments.names_in('pong, breakout') == ('pong', 'breakout')
-    ```
-  """
-  return tuple(name.strip(' ') for name in names.split(','))
-
-
-def name_of(names: str, index: int) -> str:
-  """Returns the name of environment `index` in a run that plays `names`.
-
-  Example:
-    ```python
-    from bt_acme import environments
-
-    assert environments.name_of('pong,breakout', index=3) == 'breakout'
-    ```
-  """
-  separate = names_in(names)
-  return separate[index % len(separate)]
 
 
 def validate(name: str) -> None:

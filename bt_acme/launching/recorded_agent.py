@@ -11,7 +11,7 @@ from bt_acme import assembly, behaviors, untrusted
 from bt_acme import config as config_lib
 from bt_acme.config import names
 from bt_acme.launching import initial_weights, named_behaviors
-from bt_acme.runtime import behavior_copies
+from bt_acme.runtime import behavior_copies, resume_checks
 from bt_acme.runtime import workdir as workdir_lib
 
 
@@ -54,7 +54,7 @@ def start_options(
     params = initial_weights.load(weights, source, agent, seed)
     identity['weights'] = dataclasses.asdict(weights)
   if identity:
-    identity[workdir_lib.PARAMS] = {
+    identity[resume_checks.PARAMS] = {
       'behaviors': [checksum for _, checksum in origins],
       'init_from': source and source.params_sha256,
     }
@@ -123,7 +123,7 @@ def _behaviors(
         'behaviors of that run to bt_acme.load_run, in that order.'
       )
     return tuple(given)
-  checksums = identity.get(workdir_lib.PARAMS, {}).get('behaviors', ())
+  checksums = identity.get(resume_checks.PARAMS, {}).get('behaviors', ())
   loaded = []
   for i, name in enumerate(recorded):
     has_no_files = name in checksums and name not in named_behaviors.BUILT_IN

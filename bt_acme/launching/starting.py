@@ -30,6 +30,7 @@ from bt_acme.runtime import (
   progress,
   provenance,
   replay_checkpoints,
+  resume_checks,
   workdir,
   workdir_lock,
 )
@@ -134,7 +135,7 @@ def run_session(
     return None
   if run.has_nodes and resumed:
     replay_checkpoints.check(run, config.replay)
-  params = identity.get(workdir.PARAMS, {})
+  params = identity.get(resume_checks.PARAMS, {})
   begin = functools.partial(
     provenance.begin, run.workdir, params, run.max_actor_steps
   )

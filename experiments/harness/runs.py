@@ -16,6 +16,7 @@ from bt_acme.behaviors import exported_folder
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import tables
+from bt_acme.runtime import resume_checks
 from bt_acme.runtime import workdir as workdir_lib
 from experiments import command_line, launching
 from experiments.harness import processes, records
@@ -254,7 +255,7 @@ def _lasting(script: str, values: Mapping[str, Any]) -> dict[str, Any]:
     'script': script,
     # Runs with and without nodes cannot share checkpoints.
     'has_nodes': resolved.run.has_nodes,
-    **{group: workdir_lib.lasting(settings) for group, settings in groups},
+    **{group: resume_checks.lasting(settings) for group, settings in groups},
   }
 
 

@@ -13,7 +13,7 @@ import pathlib
 import re
 import tempfile
 import time
-from typing import Any, ClassVar, Mapping, Sequence, Union
+from typing import Any, ClassVar, Mapping, Union
 
 import numpy as np
 
@@ -21,10 +21,9 @@ import bt_acme
 from bt_acme import assembly, behaviors, files
 from bt_acme import config as config_lib
 from bt_acme.behaviors import pretrained
-from bt_acme.cli import evaluation
 from bt_acme.config import names, presets
 from bt_acme.evaluation import evaluator as evaluator_lib
-from bt_acme.evaluation import logs, recorder
+from bt_acme.evaluation import recorder
 from bt_acme.launching import named_behaviors
 from experiments.harness import processes
 
@@ -48,6 +47,7 @@ _CONFIGS = {
 _NAMES = (*pretrained.names(), *named_behaviors.BUILT_IN)
 
 Row = dict[str, float]
+Columns = Mapping[str, np.ndarray]  # The metrics of episodes, by name.
 Result = dict[str, Any]
 Behavior = Union['SmallRun', str]
 
@@ -272,12 +272,12 @@ def _execute(
   """Trains and evaluates, then writes the result atomically."""
   start = time.monotonic()
   agent, states, episodes = _learn(run, folder, report)
+  if not episodes:  # No episode has ended.
+    episodes = dict.fromkeys(_curves(run), np.zeros(0))
   result: Result = {
     'row': _evaluate(run, agent, states, episodes) if run.episodes else {},
     'behavior': ''.join(run.checksums(folder)),
-    'episodes': {
-      name: [row[name] for row in episodes] for name in _curves(run)
-    },
+    'episodes': {name: episodes[name].tolist() for name in _curves(run)},
   }
   if run.record:
     (recordings,) = _play(run, agent, states[-1:], flights=True)
@@ -289,8 +289,8 @@ def _execute(
 
 
 # An agent, its states (each with variables and the statistics of an intrinsic
-# reward), the final one last, and the metrics of each training episode.
-_Learned = tuple[assembly.Agent, list[Any], list[Row]]
+# reward), the final one last, and the metrics of the training episodes.
+_Learned = tuple[assembly.Agent, list[Any], Columns]
 
 
 def _learn(
@@ -298,17 +298,15 @@ def _learn(
 ) -> _Learned:
   """Trains an agent, or loads a trained one."""
   if run.kind == 'program':
-    workdir = str(folder / run.workdir)
-    config = evaluation.EvaluationConfig(workdir=workdir)
-    agent, learned = evaluation.load(config)
-    episodes = logs.read_rows(logs.path_of(workdir, 'actor'))
-    episodes.sort(key=lambda row: row['actor_steps'])
-    return agent, [learned], episodes
+    loaded = bt_acme.load_run(folder / run.workdir)
+    order = np.argsort(loaded.episodes['actor_steps'], kind='stable')
+    episodes = {name: x[order] for name, x in loaded.episodes.items()}
+    return loaded.agent, [loaded], episodes
   if run.kind in _LEARNS:
     return _train(run, folder, report)
   (name,) = run.transferred(folder)
   behavior = bt_acme.load_behavior(name)
-  return behavior.agent.named(run.env), [behavior], []
+  return behavior.agent.named(run.env), [behavior], {}
 
 
 def _train(
@@ -349,7 +347,7 @@ def _train(
     if trained.actor_steps < run.actor_steps:
       raise KeyboardInterrupt  # Another attempt starts from the beginning.
     states: list[Any] = [*map(behaviors.Exported, paths), trained]
-    episodes = logs.read_rows(logs.path_of(workdir, 'actor'))
+    episodes = trained.episodes
   if run.exports:
     trained.export(run.exported(folder))
   return trained.agent, states, episodes
@@ -363,7 +361,7 @@ def _curves(run: SmallRun) -> list[str]:
 
 
 def _evaluate(
-  run: SmallRun, agent: assembly.Agent, states: list[Any], training: list[Row]
+  run: SmallRun, agent: assembly.Agent, states: list[Any], training: Columns
 ) -> Row:
   """Returns means over the evaluation episodes and the training episodes.
 
@@ -374,24 +372,23 @@ def _evaluate(
   for share, earlier_row in zip(SHARES, earlier, strict=False):
     row[f'cells_{100 * share:.0f}'] = earlier_row['cells']
   if run.kind in _LEARNS:
-    returns = [episode['episode_return'] for episode in training]
-    row['training_return'] = float(np.mean(returns))
-    row['training_solved'] = float(np.mean(np.array(returns) > 0))
+    row['training_return'] = float(np.mean(training['episode_return']))
+    row['training_solved'] = float(np.mean(training['episode_return'] > 0))
     row['half_solved'] = steps_until_half_solved(training, run.actor_steps)
   return row
 
 
-def steps_until_half_solved(training: Sequence[Row], budget: int) -> float:
+def steps_until_half_solved(training: Columns, budget: int) -> float:
   """Returns the actor steps until half of the last 64 episodes are solved.
 
   Args:
     training: the metrics of the training episodes.
     budget: the actor steps of the run, the result if that never happens.
   """
-  is_solved = np.array([episode['episode_return'] > 0 for episode in training])
-  for end in range(_RECENT_EPISODES, len(training) + 1):
+  is_solved = training['episode_return'] > 0
+  for end in range(_RECENT_EPISODES, len(is_solved) + 1):
     if np.mean(is_solved[end - _RECENT_EPISODES : end]) >= 0.5:
-      return float(training[end - 1]['actor_steps'])
+      return float(training['actor_steps'][end - 1])
   return float(budget)
 
 

@@ -1,4 +1,4 @@
-"""All tables and figures of the paper, listed in `data/artifacts.csv`.
+"""All tables and figures of the paper, listed in `data/tables_and_figures.csv`.
 
 An artifact names arms and suites. Each scale assigns its own environments to
 the suites:
@@ -140,7 +140,7 @@ class Artifact(NamedTuple):
 
 ARTIFACTS: dict[str, Artifact] = {
   artifact.id: artifact
-  for artifact in dataset.read_rows(DATA / 'artifacts.csv', Artifact)
+  for artifact in dataset.read_rows(DATA / 'tables_and_figures.csv', Artifact)
 }
 
 

@@ -394,7 +394,7 @@ def test_plots(bt, r2d2, behavior, tmp_path):
   assert maps._repr_png_().startswith(png)
   assert matplotlib.get_backend() == backend
   with pytest.raises(ValueError, match="value='nothing'"):
-    bt_acme.plots.learning_curves({'BT': bt}, value='nothing')
+    bt_acme.plots.learning_curves({'BT': bt.workdir}, value='nothing')
   for wrong in (bt, {}):
     with pytest.raises(ValueError, match='is not a dictionary of runs. Pass {'):
       bt_acme.plots.learning_curves(wrong)

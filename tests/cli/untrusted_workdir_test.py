@@ -19,7 +19,7 @@ def copy_run(tmp_path):
 
 
 def load(folder):
-  return evaluation.load(evaluation.EvaluationConfig(workdir=str(folder)))[1]
+  return evaluation.load(evaluation.EvaluationConfig(workdir=str(folder)))
 
 
 def test_a_valid_workdir_is_loaded(folder):

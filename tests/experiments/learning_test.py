@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from bt_acme import environments
@@ -132,10 +133,8 @@ def test_each_goal_transfers_the_policies_of_the_goals_before_it():
   ],
 )
 def test_the_steps_until_half_of_the_episodes_are_solved(solved, steps):
-  training = [
-    {'actor_steps': 10.0 * (i + 1), 'episode_return': float(x)}
-    for i, x in enumerate(solved)
-  ]
+  actor_steps = 10.0 * np.arange(1, len(solved) + 1)
+  training = {'actor_steps': actor_steps, 'episode_return': np.array(solved)}
   assert small_runs.steps_until_half_solved(training, 2_000) == steps
 
 

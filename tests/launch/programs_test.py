@@ -11,6 +11,7 @@ import signal
 import numpy as np
 import pytest
 
+import bt_acme
 from tests.launch import scripts
 
 
@@ -208,6 +209,23 @@ def test_actors_share_learned_priorities(bt):
   (scores,) = scripts.checkpoint(workdir)[1]['learner']['flight_scores']
   assert scores['counts'] == [flown.count(0), flown.count(1)]
   assert sum(scores['counts']) > 1
+
+
+def test_runs_are_loaded_evaluated_and_plotted(ngu, bt):
+  workdir, *_ = bt
+  run = bt_acme.load_run(workdir)
+  assert run.actor_steps == run.evaluations['actor_steps'][-1] >= 600
+  assert len(run.episodes['flights']) == len(scripts.rows(workdir, 'actor'))
+  assert [behavior.name for behavior in run.agent.behaviors][1] == 'uniform'
+  both = bt_acme.plots.learning_curves({'NGU': ngu['workdir'], 'BT': [run]})
+  assert len(both.axes[0].lines) == 4
+  evaluation = bt_acme.evaluate(workdir, episodes=2)
+  np.testing.assert_array_equal(
+    evaluation.returns, bt_acme.evaluate(run, episodes=2).returns
+  )
+  for refused in (run.resume, lambda: run.save('copy')):
+    with pytest.raises(ValueError, match='several processes. Rerun its comm'):
+      refused()
 
 
 _FAILING = """

@@ -8,7 +8,7 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.config import run as run_config
-from bt_acme.runtime import workdir
+from bt_acme.runtime import resume_checks, workdir
 from tests.launch import scripts
 
 CONFIG = config_lib.R2D2Config()
@@ -105,7 +105,7 @@ def given(folder, checksum):
     'behaviors': [folder],
     'behavior_weights': [],
     'weights': {'init_from': folder, 'init': 'full'},
-    workdir.PARAMS: {'behaviors': [checksum], 'init_from': checksum},
+    resume_checks.PARAMS: {'behaviors': [checksum], 'init_from': checksum},
   }
 
 
@@ -148,11 +148,11 @@ def test_records_of_earlier_versions(tmp_path, earlier, has_checksums):
   run = make_run(tmp_path)
   checksums = {'behaviors': ['uniform', 'ab'], 'init_from': None}
   if has_checksums:
-    earlier = {**earlier, workdir.PARAMS: checksums}
+    earlier = {**earlier, resume_checks.PARAMS: checksums}
   identity = {
     'behaviors': ['uniform', 'a/b'],
     'behavior_weights': [1.0, 2.0],
-    workdir.PARAMS: checksums,
+    resume_checks.PARAMS: checksums,
   }
   workdir.claim(run, CONFIG, earlier)
   assert workdir.claim(run, CONFIG, identity)
@@ -169,7 +169,7 @@ def test_records_of_earlier_versions(tmp_path, earlier, has_checksums):
 
 def test_a_run_without_checksums_is_identified_by_its_directories(tmp_path):
   run, old = make_run(tmp_path), given('here', 'ab')
-  del old[workdir.PARAMS]
+  del old[resume_checks.PARAMS]
   workdir.claim(run, CONFIG, old)
   before = scripts.contents(tmp_path)
   assert workdir.claim(run, CONFIG, given('here', 'cd'))

@@ -10,9 +10,25 @@ The learner labels transitions on a device, with JAX arrays. Actors label them
 on the host, with NumPy arrays, to compute the priorities of new sequences.
 """
 
-from typing import Tuple
+from typing import NamedTuple
 
 from bt_acme.core import arrays, types
+
+
+class Labels(NamedTuple):
+  """The choices whose values a transition and its duplicate train.
+
+  Attributes:
+    own: int32 [T, B], the label of each transition itself, one of A + K.
+    duplicate: int32 [T, B], the label of its duplicate, one of A.
+    duplicated: float32 [T, B], 1 where a duplicate exists, else 0. Without
+      extra actions there are none, because a flight's choice is then its
+      primitive action.
+  """
+
+  own: arrays.Array
+  duplicate: arrays.Array
+  duplicated: arrays.Array
 
 
 def labels(
@@ -23,10 +39,8 @@ def labels(
   num_actions: int,
   behavior_labels: str = 'both',
   duplicate_flights: bool,
-) -> Tuple[arrays.Array, arrays.Array]:
-  """Labels transitions, and selects those that are duplicated.
-
-  The label of a duplicate is the executed action.
+) -> Labels:
+  """Labels transitions and their duplicates.
 
   Args:
     choice: int32 [T, B], one of A + K. All arrays may also be [T].
@@ -40,9 +54,7 @@ def labels(
       under their primitive action.
 
   Returns:
-    The label of each transition itself, int32 [T, B], and float32 [T, B], 1
-    where a duplicate exists, else 0. Without extra actions there are no
-    duplicates, because a flight's choice is then its primitive action.
+    The labels. The label of a duplicate is the executed action.
   """
   xp = arrays.namespace(choice)
   if behavior_labels == 'primitive':
@@ -52,4 +64,4 @@ def labels(
   delegated = (source != types.OWN) & (choice >= num_actions)
   if behavior_labels == 'extra':
     delegated = xp.zeros_like(delegated)
-  return choice, delegated.astype(xp.float32)
+  return Labels(choice, action, delegated.astype(xp.float32))

@@ -44,5 +44,6 @@ def test_labels(
     behavior_labels=behavior_labels,
     duplicate_flights=duplicate_flights,
   )
-  assert result[1].dtype == jnp.float32
-  assert [x[:, 0].tolist() for x in result] == [expected, duplicated]
+  assert result.duplicated.dtype == jnp.float32
+  columns = [x[:, 0].tolist() for x in result]
+  assert columns == [expected, _ACTION, duplicated]
