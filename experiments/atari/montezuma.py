@@ -8,7 +8,7 @@ to screen positions was measured on the ROM of ale-py.
 
 import collections
 import dataclasses
-from typing import Any, Counter, Mapping, NamedTuple, Sequence
+from typing import Any, Counter, Mapping, Sequence
 
 import numpy as np
 
@@ -33,12 +33,8 @@ ROWS, COLUMNS = ROOM_HEIGHT // CELL, ROOM_WIDTH // CELL
 FLOORS = (range(3), range(3, 8), range(8, 15), range(15, 24))
 
 
-class Position(NamedTuple):
-  """A cell of a room; row 0 is at the top and column 0 at the left."""
-
-  room: int
-  row: int
-  column: int
+# A room, and the row and column of a cell in it, from the top and the left.
+Position = tuple[int, int, int]
 
 
 def position(ram: np.ndarray) -> Position:
@@ -49,7 +45,7 @@ def position(ram: np.ndarray) -> Position:
   """
   row = (_ROW_OF_Y - int(ram[_Y]) - ROOM_TOP) // CELL
   column = (int(ram[_X]) + _COLUMN_OF_X) // CELL
-  return Position(
+  return (
     int(ram[_ROOM]),
     min(max(row, 0), ROWS - 1),
     min(max(column, 0), COLUMNS - 1),
@@ -92,7 +88,7 @@ class Visits:
   @property
   def rooms(self) -> int:
     """The number of distinct rooms."""
-    return len({position.room for position in self.counts})  # english: ok
+    return len({room for room, _, _ in self.counts})
 
   @property
   def positions(self) -> int:
@@ -111,12 +107,12 @@ class Visits:
       environment: the game.
       visited: the positions of this game so far, to which its own is added.
     """
-    here = position(environment.ram())
+    here = room, _, _ = position(environment.ram())
     self.actor_steps += 1
     self.counts[here] += 1
     visited.add(here)
     screen = environment.render_rgb()  # uint8 [210, 160, 3].
-    self.pictures[here.room] = screen[ROOM_TOP : ROOM_TOP + ROOM_HEIGHT]
+    self.pictures[room] = screen[ROOM_TOP : ROOM_TOP + ROOM_HEIGHT]
 
 
 def player(

@@ -51,6 +51,10 @@ _HEADER = """\
 """
 
 
+# The player's cell and direction, and the doors opened in this episode.
+_State = tuple[tuple[int, int], int, frozenset[tuple[int, int]]]
+
+
 class SmallScore(NamedTuple):
   """The returns that correspond to scores of 0 and 100 in an environment.
 
@@ -68,12 +72,6 @@ class SmallScore(NamedTuple):
   best: float
   kind: str
   episodes: int
-
-
-class _State(NamedTuple):
-  cell: tuple[int, int]
-  direction: int
-  opened: frozenset[tuple[int, int]]  # The doors opened in this episode.
 
 
 def measure(env: str, episodes: int, seed: int = 0) -> SmallScore:
@@ -134,7 +132,7 @@ def solve(
   inner = environment._env
   _check_static(inner)
   x, y = map(int, inner.agent_pos)
-  start = _State((x, y), int(inner.agent_dir), frozenset())
+  start: _State = (x, y), int(inner.agent_dir), frozenset()
   # Entries are (cost, order, state, actions); equal costs keep their order. The
   # bonus of opened doors is added at the end, so that no cost is negative.
   queue: list[tuple[float, int, _State, tuple[int, ...]]] = [(0, 0, start, ())]
@@ -145,14 +143,15 @@ def solve(
     cost, _, state, actions = heapq.heappop(queue)
     if state in seen or len(actions) > inner.max_steps:
       continue
+    cell, _, opened = state
     seen.add(state)
-    if isinstance(inner.grid.get(*state.cell), world_object.Goal):
-      value = 1 - cost + bonuses.get('door', 0.0) * len(state.opened)
+    if isinstance(inner.grid.get(*cell), world_object.Goal):
+      value = 1 - cost + bonuses.get('door', 0.0) * len(opened)
       solutions.append((value, actions))
       continue
     for action, then in _moves(inner.grid, state):
       step_cost = _STEP_COST / inner.max_steps
-      if then.cell != state.cell:
+      if action == _FORWARD:
         step_cost -= bonuses.get('new_cell', 0.0)
       heapq.heappush(
         queue, (cost + step_cost, next(order), then, (*actions, action))
@@ -170,15 +169,16 @@ def _moves(grid: Any, state: _State) -> Iterator[tuple[int, _State]]:
 
   Actions that enter lava are omitted.
   """
+  cell, direction, opened = state
   for action, turn in ((_LEFT, -1), (_RIGHT, 1)):
-    yield action, state._replace(direction=(state.direction + turn) % 4)
-  dx, dy = _DIRECTIONS[state.direction]
-  ahead = (state.cell[0] + dx, state.cell[1] + dy)
+    yield action, (cell, (direction + turn) % 4, opened)
+  dx, dy = _DIRECTIONS[direction]
+  ahead = (cell[0] + dx, cell[1] + dy)
   thing = grid.get(*ahead)
-  if isinstance(thing, world_object.Door) and ahead not in state.opened:
-    yield _TOGGLE, state._replace(opened=state.opened | {ahead})
+  if isinstance(thing, world_object.Door) and ahead not in opened:
+    yield _TOGGLE, (cell, direction, opened | {ahead})
   elif isinstance(thing, _PASSABLE):
-    yield _FORWARD, state._replace(cell=ahead)
+    yield _FORWARD, (ahead, direction, opened)
 
 
 def _bound(
