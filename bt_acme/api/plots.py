@@ -127,7 +127,6 @@ def priorities(
       for k, (label, column) in enumerate(zip(labels, columns, strict=True))
     },
     title=run.agent.spec.name,
-    ylabel='share of flights',
   )
 
 

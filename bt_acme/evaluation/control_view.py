@@ -7,7 +7,7 @@ environments with cells, visited cells are marked in the color of the last
 controller there.
 """
 
-from typing import Any, Dict, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Sequence, Tuple
 
 import dm_env
 import numpy as np
@@ -16,6 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 from bt_acme.core import types
 
 Color = Tuple[int, int, int]
+Controller = Tuple[str, Color]  # Its name, and its color in the images.
 
 _BORDER = 8  # Pixels.
 _CAPTION = 28  # Pixels between the border and the image.
@@ -25,18 +26,11 @@ _END_COLOR: Color = (230, 230, 230)
 _MARK_SHARE = 0.4  # Side length of a mark relative to its cell.
 
 
-class Controller(NamedTuple):
-  """Name and color of a controller in the images."""
-
-  name: str
-  color: Color
-
-
 # From the palette of Okabe and Ito, which color-blind people can distinguish.
-CONTROLLERS = {
-  types.OWN: Controller('agent', (86, 180, 233)),
-  types.EXTRA: Controller('extra action', (230, 159, 0)),
-  types.FLIGHT: Controller('flight', (204, 121, 167)),
+CONTROLLERS: Dict[int, Controller] = {
+  types.OWN: ('agent', (86, 180, 233)),
+  types.EXTRA: ('extra action', (230, 159, 0)),
+  types.FLIGHT: ('flight', (204, 121, 167)),
 }
 # The colors of several behaviors, from the same palette.
 _BEHAVIOR_COLORS: Sequence[Color] = (
@@ -55,11 +49,11 @@ def controller_of(
     behavior: the behavior, unless the source is OWN.
     names: the names of all behaviors.
   """
-  shown = CONTROLLERS[source]
+  name, color = CONTROLLERS[source]
   if source == types.OWN or len(names) < 2:
-    return shown
+    return name, color
   color = _BEHAVIOR_COLORS[behavior % len(_BEHAVIOR_COLORS)]
-  return Controller(f'{shown.name}: {names[behavior]}', color)
+  return f'{name}: {names[behavior]}', color
 
 
 class ControlView:
@@ -99,27 +93,29 @@ class ControlView:
     Returns:
       uint8 RGB [height, width, 3].
     """
-    controller = controller_of(source, behavior, self._behaviors)
+    name, color = controller_of(source, behavior, self._behaviors)
     picture = self._picture()
     if self._has_cells:
-      self._marks[self._environment.agent_cell()] = controller.color
-    return self._framed(picture, controller)
+      self._marks[self._environment.agent_cell()] = color
+    return self._framed(picture, name, color)
 
   def last_frame(self, caption: str) -> np.ndarray:
     """Draws the environment at the end of the episode."""
-    return self._framed(self._picture(), Controller(caption, _END_COLOR))
+    return self._framed(self._picture(), caption, _END_COLOR)
 
-  def _framed(self, picture: np.ndarray, shown: Controller) -> np.ndarray:
+  def _framed(
+    self, picture: np.ndarray, caption: str, color: Color
+  ) -> np.ndarray:
     """Adds a colored border with a caption, if control is shown."""
     if not self._shows_control:
       return picture
     height, width = picture.shape[:2]
     size = (width + 2 * _BORDER, height + 2 * _BORDER + _CAPTION)
-    canvas = Image.new('RGB', size, shown.color)
+    canvas = Image.new('RGB', size, color)
     canvas.paste(Image.fromarray(picture), (_BORDER, _BORDER + _CAPTION))
     ImageDraw.Draw(canvas).text(
       (canvas.width // 2, (_BORDER + _CAPTION) // 2),
-      shown.name,
+      caption,
       fill=_INK,
       font=ImageFont.load_default(_FONT_SIZE),
       anchor='mm',

@@ -7,19 +7,11 @@
 """
 
 import pathlib
-from typing import Any, NamedTuple, Tuple
+from typing import Any, Dict, Tuple
 
 import numpy as np
 
 from bt_acme.evaluation import tables
-
-
-class ReferenceScores(NamedTuple):
-  """The undiscounted scores of a game that are normalized to 0% and 100%."""
-
-  random: float
-  human: float
-
 
 _PATH = pathlib.Path(__file__).parent / 'data' / 'atari57.csv'
 _TABLE = {row['game']: row for row in tables.read_csv(_PATH)}
@@ -35,8 +27,10 @@ ATARI_26 = _listed('atari_26')  # Atari 100k, Kaiser et al. 2019.
 ABLATION = _listed('ablation')  # 12 games.
 
 
-def reference_scores(game: str) -> ReferenceScores:
-  """Returns the scores of a random agent and of a human.
+def reference_scores(game: str) -> Dict[str, float]:
+  """Returns the undiscounted scores of a `random` agent and of a `human`.
+
+  They are normalized to 0% and 100%, in this order.
 
   Raises:
     ValueError: if the game is not one of `FULL`.
@@ -46,8 +40,7 @@ def reference_scores(game: str) -> ReferenceScores:
       f'game={game!r} has no human score. Choose one of the Atari 57 in '
       "snake_case ('montezuma_revenge')."
     )
-  row = _TABLE[game]
-  return ReferenceScores(float(row['random']), float(row['human']))
+  return {who: float(_TABLE[game][who]) for who in ('random', 'human')}
 
 
 def human_normalized(game: str, score: Any) -> Any:
@@ -63,5 +56,5 @@ def human_normalized(game: str, score: Any) -> Any:
   Raises:
     ValueError: if the game is not one of `FULL`.
   """
-  random, human = reference_scores(game)
+  random, human = reference_scores(game).values()
   return 100 * ((np.asarray(score, np.float64) - random) / (human - random))

@@ -43,20 +43,20 @@ class Line(NamedTuple):
   high: Any = np.nan
 
 
-class Level(NamedTuple):
-  """A reference value, drawn as a dashed horizontal line."""
-
-  label: str
-  value: float
-
-
 class Panel(NamedTuple):
-  """A pair of axes, which show the text 'not run' if there are no lines."""
+  """A pair of axes, which show the text 'not run' if there are no lines.
+
+  Attributes:
+    title: the title.
+    ylabel: the label of the vertical axis.
+    lines: the curves.
+    levels: reference values by label, drawn as dashed horizontal lines.
+  """
 
   title: str
   ylabel: str
   lines: tuple[Line, ...]
-  levels: tuple[Level, ...] = ()
+  levels: Mapping[str, float] = {}
 
 
 class _Style(NamedTuple):
@@ -138,8 +138,8 @@ def points(panels: Sequence[Panel]) -> str:
         (panel.title, line.label, *x) for x in zip(*columns, strict=True)
       )
     rows += (
-      (panel.title, level.label, '', level.value, '', '')
-      for level in panel.levels
+      (panel.title, label, '', value, '', '')
+      for label, value in panel.levels.items()
     )
   cells = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
   return tables.csv_text(cells, digits=12, header=COLUMNS)
@@ -156,7 +156,7 @@ def with_unit(value: float) -> str:
 def _colors(panels: Sequence[Panel]) -> dict[str, str]:
   """Assigns a color to each label: lines first, in the order of the legend."""
   labels = [line.label for panel in panels for line in panel.lines]
-  labels += [level.label for panel in panels for level in panel.levels]
+  labels += [label for panel in panels for label in panel.levels]
   return {label: f'C{i % 10}' for i, label in enumerate(dict.fromkeys(labels))}
 
 
@@ -177,13 +177,9 @@ def _draw_panel(
     axes.fill_between(
       line.frames, line.low, line.high, color=color, alpha=0.2, linewidth=0
     )
-  for level in panel.levels:
+  for label, value in panel.levels.items():
     axes.axhline(
-      level.value,
-      color=colors[level.label],
-      label=level.label,
-      linestyle='--',
-      linewidth=1.1,
+      value, color=colors[label], label=label, linestyle='--', linewidth=1.1
     )
   axes.set_title(
     textwrap.fill(panel.title, style.title), fontsize=style.font + 0.5

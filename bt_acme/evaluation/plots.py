@@ -91,24 +91,19 @@ def learning_curves(
 
 
 def stacked_shares(
-  path: str,
-  shares: Mapping[str, Curve],
-  *,
-  title: str,
-  ylabel: str,
+  path: str, shares: Mapping[str, Curve], *, title: str
 ) -> Picture:
-  """Draws shares that sum to 1 over actor steps, stacked.
+  """Draws shares of flights, which sum to 1, over actor steps, stacked.
 
   Args:
     path: the path of the PNG; empty to write none.
     shares: the curve of each share, by label; all have the same actor steps.
     title: the title of the plot.
-    ylabel: the label of the vertical axis.
 
   Returns:
     The figure.
   """
-  figure, axes = _curve_axes(title, ylabel)
+  figure, axes = _curve_axes(title, 'share of flights')
   curves = list(shares.values())
   axes.stackplot(
     curves[0][0],

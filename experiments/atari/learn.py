@@ -116,6 +116,7 @@ def show(config: TrainConfig) -> None:
     ValueError: if the run has not been evaluated yet.
   """
   game, folder = config.game, config.folder
+  levels = human_normalized_scores.reference_scores(game)
   evaluation = logs.read_columns(str(folder), 'evaluator')
   checks.require(
     bool(evaluation),
@@ -128,7 +129,7 @@ def show(config: TrainConfig) -> None:
     str(folder / 'curve.png'),
     training,
     scores,
-    {f'{k} {v:,.1f}': v for k, v in _reference(game).items()},
+    {f'{k} {v:,.1f}': v for k, v in levels.items()},
     title=game,
     training_label=f'training, mean of {_WINDOW} episodes',
     frames_per_actor_step=_FRAMES_PER_ACTOR_STEP,
@@ -167,20 +168,17 @@ def training_curve(folder: pathlib.Path) -> plots.Curve:
 def table(game: str, scores: plots.Curve) -> str:
   """Compares evaluations with the scores of a random agent and a human."""
   steps, means = plots.means_by_step(scores)
+  levels = human_normalized_scores.reference_scores(game)
   best = int(np.argmax(means))
   rows: list[list[str]] = []
   for label, actor_steps, score in (
-    *((label, '', score) for label, score in _reference(game).items()),
+    *((label, '', score) for label, score in levels.items()),
     ('last evaluation', f'{int(steps[-1]):,}', means[-1]),
     ('best evaluation', f'{int(steps[best]):,}', means[best]),
   ):
     normalized = human_normalized_scores.human_normalized(game, score)
     rows.append([label, actor_steps, f'{score:,.1f}', f'{normalized:.1f}%'])
   return tables.table(('', 'actor steps', 'score', 'human-normalized'), rows)
-
-
-def _reference(game: str) -> dict[str, float]:
-  return human_normalized_scores.reference_scores(game)._asdict()
 
 
 def _seconds(folder: pathlib.Path) -> float:

@@ -175,7 +175,6 @@ def _draw_priorities(plan: plan_lib.Plan, task: str, path: str) -> None:
       for k, name in enumerate(names)
     },
     title=f'{task}, {tables.counted(len(plan.seeds), "seed")}',
-    ylabel='share of flights',
   )
 
 

@@ -129,13 +129,13 @@ class Figure:
       for arm, one in found.items()
       if len(one.frames)
     )
-    levels = [
-      panels_lib.Level(artifacts.ARMS[arm].title, float(np.mean(one.values)))
+    levels = {
+      artifacts.ARMS[arm].title: float(np.mean(one.values))
       for arm, one in ends.items()
       if one.envs
-    ]
+    }
     if is_median and self._artifact.by_budget:
-      levels += self._published()
+      levels |= self._published()
     if lines:
       how, bands = _MEDIANS if is_median else _MEANS
       has_bands = any(one.seeds > 1 for one in found.values())
@@ -148,7 +148,7 @@ class Figure:
       shared = max(len(one.envs) for one in found.values())
       some = f'{shared} of {len(envs)}' if 0 < shared < len(envs) else len(envs)
       title = f'{suite}: {some} environment{"" if len(envs) == 1 else "s"}'
-    return panels_lib.Panel(title, _YLABELS[metric], lines, tuple(levels))
+    return panels_lib.Panel(title, _YLABELS[metric], lines, levels)
 
   def _line(
     self, label: str, one: results.ArmResults, is_median: bool
@@ -195,14 +195,14 @@ class Figure:
       if arm in artifacts.ZERO_SHOT and not self._artifact.by_budget
     }
 
-  def _published(self) -> list[panels_lib.Level]:
+  def _published(self) -> dict[str, float]:
     """Returns medians of published algorithms if the games are the same."""
     if set(self._results.suites['full']) != set(artifacts.PAPER_SUITES['full']):
-      return []
-    return [
-      panels_lib.Level(f'{number.arm}, 100k interactions', float(number.value))
+      return {}
+    return {
+      f'{number.arm}, 100k interactions': float(number.value)
       for number in published.numbers('table2')
       if number.arm in _PUBLISHED
       and (number.suite, number.metric) == ('full', 'median')
       and number.frames == _PUBLISHED_FRAMES
-    ]
+    }

@@ -25,7 +25,7 @@ class _Grid:
 
 
 def _color(source):
-  return list(control_view.CONTROLLERS[source].color)
+  return list(control_view.CONTROLLERS[source][1])
 
 
 def test_colors_of_border_and_marks():
@@ -50,10 +50,10 @@ def test_each_of_several_behaviors_has_a_color():
   colors = set()
   for source in (types.EXTRA, types.FLIGHT):
     for k in range(6):
-      shown = control_view.controller_of(source, k, names)
-      assert shown.name == f'{control_view.CONTROLLERS[source].name}: b{k}'
-      assert tuple(view.frame(source, k)[0, 0]) == shown.color
-      colors.add((k, shown.color))
+      name, color = control_view.controller_of(source, k, names)
+      assert name == f'{control_view.CONTROLLERS[source][0]}: b{k}'
+      assert tuple(view.frame(source, k)[0, 0]) == color
+      colors.add((k, color))
   assert len(colors) == len({color for _, color in colors}) == 6
   assert list(view.frame(types.OWN, 3)[0, 0]) == _color(types.OWN)
 

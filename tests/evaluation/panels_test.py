@@ -27,7 +27,7 @@ def _grid(count):
 def test_points():
   text = panels.points(
     [
-      panels.Panel('pong', 'score', (_line(),), (panels.Level('human', 14.6),)),
+      panels.Panel('pong', 'score', (_line(),), {'human': 14.6}),
       panels.Panel('hero', 'score', (_line('R2D2', band=False),)),
     ]
   )
@@ -87,11 +87,10 @@ def test_a_logarithmic_axis_starts_at_0():
 
 
 def test_levels_are_dashed_and_empty_panels_have_a_text():
-  level = panels.Level('VISR', 6.81)
   figure = panels.draw(
     '',
     [
-      panels.Panel('left', 'median', (_line(),), (level,)),
+      panels.Panel('left', 'median', (_line(),), {'VISR': 6.81}),
       panels.Panel('right', 'score', ()),
     ],
     columns=2,

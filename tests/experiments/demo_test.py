@@ -163,10 +163,10 @@ def test_the_figures_exist(finished):
       for frame in ImageSequence.Iterator(image)
     ]
   seen = {
-    controller.name
-    for controller in control_view.CONTROLLERS.values()
+    name
+    for name, color in control_view.CONTROLLERS.values()
     for corner in corners
-    if np.abs(corner - controller.color).max() <= 8
+    if np.abs(corner - color).max() <= 8
   }
   assert {'agent', 'flight'} <= seen
 

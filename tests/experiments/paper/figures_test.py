@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from bt_acme.evaluation import intervals, panels
+from bt_acme.evaluation import intervals
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import artifacts, normalized_scores, report, results
 from tests.experiments.paper import fake_results as fake
@@ -95,7 +95,7 @@ def test_figure_5_shows_the_policy_as_a_level():
   )
   figure = fake.figure('fig5', data)
   (far,) = [p for p in figure.panels if p.title == 'FourRooms:fixed']
-  assert far.levels == (panels.Level('NGU, zero-shot', 0.25),)
+  assert far.levels == {'NGU, zero-shot': 0.25}
   assert [line.label for line in far.lines] == ['R2D2']
   assert len(figure.panels) == 6
 
@@ -110,7 +110,7 @@ def test_figure_2_has_a_point_for_each_budget():
     normalized_scores.normalize(e, [10.5, 100.5]) for e in fake.SUITES['full']
   ]
   np.testing.assert_allclose(line.values, np.median(every, axis=0))
-  assert left.levels == ()  # The published medians are for other games.
+  assert left.levels == {}  # The published medians are for other games.
   after = fake.line(far, 'bt_ngu')
   np.testing.assert_allclose(after.frames, [40, 400])
   np.testing.assert_allclose(after.values, [10.5, 100.5])
@@ -141,7 +141,7 @@ def test_figure_2_falls_back_on_evaluations_during_pretraining():
   every = [normalized_scores.normalize(game, [1, 2, 4]) for game in games]
   np.testing.assert_allclose(left.lines[0].values, np.median(every, axis=0))
   assert np.isnan(left.lines[0].low).all()
-  assert {level.label: level.value for level in left.levels} == {
+  assert left.levels == {
     'VISR, 100k interactions': 6.81,
     'APT, 100k interactions': 33.41,
   }
