@@ -63,7 +63,7 @@ def td_errors(
   target = arrays.stop_gradient(
     compute(q_online, q_target, transitions, learner, recursion)
   )
-  labels = relabelling.labels(
+  *labels, duplicated = relabelling.labels(
     transitions.choice,
     transitions.action,
     transitions.source,
@@ -72,7 +72,6 @@ def td_errors(
     duplicate_flights=learner.duplicate_flights,
   )
   own, duplicate = (
-    target - return_recursion.take(q_online[:-1], label)
-    for label in (labels.own, labels.duplicate)
+    target - return_recursion.take(q_online[:-1], label) for label in labels
   )
-  return TDErrors(target, own, duplicate, trained, trained * labels.duplicated)
+  return TDErrors(target, own, duplicate, trained, trained * duplicated)

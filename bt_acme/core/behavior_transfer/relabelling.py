@@ -10,25 +10,9 @@ The learner labels transitions on a device, with JAX arrays. Actors label them
 on the host, with NumPy arrays, to compute the priorities of new sequences.
 """
 
-from typing import NamedTuple
+from typing import Tuple
 
 from bt_acme.core import arrays, types
-
-
-class Labels(NamedTuple):
-  """The choices whose values a transition and its duplicate train.
-
-  Attributes:
-    own: int32 [T, B], the label of each transition itself, one of A + K.
-    duplicate: int32 [T, B], the label of its duplicate, one of A.
-    duplicated: float32 [T, B], 1 where a duplicate exists, else 0. Without
-      extra actions there are none, because a flight's choice is then its
-      primitive action.
-  """
-
-  own: arrays.Array
-  duplicate: arrays.Array
-  duplicated: arrays.Array
 
 
 def labels(
@@ -39,8 +23,8 @@ def labels(
   num_actions: int,
   behavior_labels: str = 'both',
   duplicate_flights: bool,
-) -> Labels:
-  """Labels transitions and their duplicates.
+) -> Tuple[arrays.Array, arrays.Array, arrays.Array]:
+  """Returns the choices whose values transitions and their duplicates train.
 
   Args:
     choice: int32 [T, B], one of A + K. All arrays may also be [T].
@@ -54,7 +38,10 @@ def labels(
       under their primitive action.
 
   Returns:
-    The labels. The label of a duplicate is the executed action.
+    The label of each transition itself, int32 [T, B], one of A + K; the label of
+    its duplicate, int32 [T, B], the executed action; and float32 [T, B], 1 where
+    a duplicate exists, else 0. Without extra actions there are no duplicates,
+    because a flight's choice is then its primitive action.
   """
   xp = arrays.namespace(choice)
   if behavior_labels == 'primitive':
@@ -64,4 +51,4 @@ def labels(
   delegated = (source != types.OWN) & (choice >= num_actions)
   if behavior_labels == 'extra':
     delegated = xp.zeros_like(delegated)
-  return Labels(choice, action, delegated.astype(xp.float32))
+  return choice, action, delegated.astype(xp.float32)

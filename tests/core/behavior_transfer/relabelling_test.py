@@ -44,6 +44,6 @@ def test_labels(
     behavior_labels=behavior_labels,
     duplicate_flights=duplicate_flights,
   )
-  assert result.duplicated.dtype == jnp.float32
+  assert result[2].dtype == jnp.float32
   columns = [x[:, 0].tolist() for x in result]
   assert columns == [expected, _ACTION, duplicated]
