@@ -117,16 +117,12 @@ def block_dtype(
   )
 
 
-class _Compressor(threading.local):
-  """One compressor per thread, because creating one is slow."""
-
-  def __init__(self) -> None:
-    self.compress = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL).compress
-
-
-_compressor = _Compressor()
+# One compressor per thread, because creating one is slow.
+_of_thread = threading.local()
 
 
 def encode_block(data: np.ndarray) -> bytes:
   """Compresses the bytes of a block."""
-  return _compressor.compress(data.data)
+  if not hasattr(_of_thread, 'compressor'):
+    _of_thread.compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
+  return _of_thread.compressor.compress(data.data)
