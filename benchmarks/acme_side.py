@@ -36,12 +36,11 @@ def _torso(frames: jax.Array) -> jax.Array:
   return jax.nn.relu(hk.Linear(512)(hk.Flatten()(x)))
 
 
-class _Network(networks.R2D2AtariNetwork):
-  """dm-acme's network with `_torso`."""
-
-  def __init__(self, num_actions: int):
-    super().__init__(num_actions)
-    self._embed = embedding.OAREmbedding(_torso, num_actions)
+def _network(num_actions: int) -> networks.R2D2AtariNetwork:
+  """Makes dm-acme's network with `_torso`."""
+  network = networks.R2D2AtariNetwork(num_actions)
+  network._embed = embedding.OAREmbedding(_torso, num_actions)
+  return network
 
 
 def make_networks(
@@ -51,9 +50,9 @@ def make_networks(
   num_actions = spec.actions.num_values
   return r2d2.make_networks(
     env_spec=spec,
-    forward_fn=lambda x, s: _Network(num_actions)(x, s),
-    initial_state_fn=lambda b=None: _Network(num_actions).initial_state(b),
-    unroll_fn=lambda x, s: _Network(num_actions).unroll(x, s),
+    forward_fn=lambda x, s: _network(num_actions)(x, s),
+    initial_state_fn=lambda b=None: _network(num_actions).initial_state(b),
+    unroll_fn=lambda x, s: _network(num_actions).unroll(x, s),
     batch_size=batch_size,
   )
 

@@ -40,11 +40,6 @@ class _Play(actor_groups.Pipeline):
     return _ENVIRONMENTS, [{'episode_return': 0.0}] * ends
 
 
-class _Actor(actor_node.ActorNode):
-  def start(self) -> None:
-    self._pipeline = _Play([])
-
-
 def _context(**settings: Any) -> node.Context:
   return node.Context(lambda s: False, lambda handler: None, **settings)
 
@@ -76,10 +71,12 @@ def _coordinator(agent: assembly.Agent) -> Dict[str, float]:
     actors = []
     for i in range(_ACTORS):
       context = _context(coordinator=courier.Client(address))
-      actors.append(_Actor(run, agent, i, writer.ReverbWriter, context))
+      actor = actor_node.ActorNode(run, agent, i, writer.ReverbWriter, context)
+      actor._pipeline = _Play([])
+      actors.append(actor)
     start = time.monotonic()
     with futures.ThreadPoolExecutor(_ACTORS) as pool:
-      list(pool.map(_Actor.run, actors))
+      list(pool.map(lambda actor: list(iter(actor.iterate, None)), actors))
     seconds = time.monotonic() - start
     used = server.processor_seconds() - before
     counted = courier.Client(address).get_counts()['actor_steps']
