@@ -185,11 +185,8 @@ def _value(text: str | None, value_type: Any) -> Any:
   return value_type(text or _EMPTY.get(value_type, ''))
 
 
-class Problem(NamedTuple):
-  """Missing data: a description and the affected run or environment."""
-
-  what: str
-  name: str
+# Missing data: a description, and the affected run or environment.
+Problem = tuple[str, str]
 
 
 def problem_of(run: RunRow, done: str) -> Problem:
@@ -200,14 +197,14 @@ def problem_of(run: RunRow, done: str) -> Problem:
     done: the description for a run that is done.
   """
   what = {DONE: done, FAILED: f'Failed with exit code {run.exit_code}'}
-  return Problem(what.get(run.status, f'Not done ({run.status})'), run.run_id)
+  return what.get(run.status, f'Not done ({run.status})'), run.run_id
 
 
 def sentences(problems: Iterable[Problem], most: int = 10) -> tuple[str, ...]:
   """Returns a sentence per kind of problem, with at most `most` names each."""
   names: dict[str, list[str]] = collections.defaultdict(list)
-  for problem in dict.fromkeys(problems):
-    names[problem.what].append(problem.name)
+  for what, name in dict.fromkeys(problems):
+    names[what].append(name)
   return tuple(
     f'{what}: {", ".join(found[:most])}'
     + (f' and {len(found) - most} more.' if len(found) > most else '.')

@@ -163,9 +163,7 @@ def measure(effect: Effect, found: results.Results) -> Finding:
   samples = _samples(effect, envs, found)
   problems = [p for sample in samples for p in sample.problems]
   if not envs:
-    problems.append(
-      dataset.Problem('The scale has no environments for', effect.suite)
-    )
+    problems.append(results.no_environments(effect.suite))
   scales = sorted({run.scale for sample in samples for run in sample.runs})
   estimate, seeds = intervals.Estimate(math.nan, math.nan, math.nan), 0
   shared: tuple[str, ...] = ()
@@ -194,7 +192,7 @@ def _samples(
     if len(budgets) > 1:
       return found.sample(arm, envs, effect.reading, budgets[0])
     what = f'{arm} has fewer than two budgets of pre-training on'
-    missing = tuple(dataset.Problem(what, env) for env in envs)
+    missing = tuple((what, env) for env in envs)
     return results.ArmResults(np.empty((0, 0)), (), (), missing)
 
   kinds = (False, True) if effect.statistic == 'gain' else (False,)

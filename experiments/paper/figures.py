@@ -60,7 +60,7 @@ class Figure:
     """The missing data."""
     problems = [problem for one in self._used for problem in one.problems]
     problems += [
-      dataset_lib.Problem('The scale has no environments for', suite)
+      results.no_environments(suite)
       for suite in self._artifact.suites
       if not self._results.suites.get(suite)
     ]
@@ -90,7 +90,7 @@ class Figure:
     if not any(panel.lines for panel in panels):
       return None
     # Only counts, because names of runs would need more space than the panels.
-    kinds = collections.Counter(problem.what for problem in self.problems)
+    kinds = collections.Counter(what for what, _ in self.problems)
     counts = '; '.join(f'{what}: {count}' for what, count in kinds.items())
     # For example, 57 panels fill ten rows.
     across = 6 if len(panels) > 12 else 4 if len(panels) > 9 else 3

@@ -160,7 +160,7 @@ def combined(
   """
   some = {run.env for run in found}
   what = f'{arm} was not run on'
-  problems = [Problem(what, env) for env in envs if env not in some]
+  problems = [(what, env) for env in envs if env not in some]
   problems += [
     dataset_lib.problem_of(run, 'No evaluation near the required step')
     for run, one in found.items()
@@ -177,7 +177,7 @@ def combined(
     'because there are no more on'
   )
   problems += [
-    Problem(what, env)
+    (what, env)
     for env, usable in by_env.items()
     if len(usable) == seeds < max(counts)
   ]
@@ -187,6 +187,11 @@ def combined(
   return ArmResults(
     values.swapaxes(0, 1), tuple(by_env), runs, tuple(problems), frames
   )
+
+
+def no_environments(suite: str) -> Problem:
+  """Describes that a scale has no environments for a suite."""
+  return 'The scale has no environments for', suite
 
 
 def in_shared_environments(
