@@ -53,6 +53,7 @@ class ActorNode(node.Node):
     self._pipeline = actor_groups.Pipeline([])
     self._is_primed = False
     self._vector_steps = 0
+    self._report_period = _REPORT_PERIOD if run.has_nodes else 1
     self._leased = 0  # Actor steps granted but not yet taken.
     self._taken = 0  # Actor steps since the last report.
     self._episodes: list[dict[str, float]] = []  # Since the last report.
@@ -241,10 +242,6 @@ class ActorNode(node.Node):
     if self._vector_steps % self._report_period == 0:
       self._report()
     return node.AT_ONCE
-
-  @property
-  def _report_period(self) -> int:
-    return _REPORT_PERIOD if self._run.has_nodes else 1
 
   def _report(self) -> None:
     """Reports statistics, then steps; the report of steps may end the run."""

@@ -135,14 +135,12 @@ def newest_replay(folder: str) -> Replay | None:
   Raises:
     ValueError: if there are checkpoints but none can be read.
   """
-  found = _newest(pathlib.Path(folder), _read_checked)
-  if found is None:
+  root = pathlib.Path(folder)
+  path, record = _newest(root, _read_checked) or (root, {})
+  replay = record.get('replay')
+  if replay is None or not (path / _REPLAY).is_dir():
     return None
-  path, record = found
-  replay = path / _REPLAY
-  if record.get('replay') is None or not replay.is_dir():
-    return None
-  return Replay(replay, record['replay']['sha256'], record['replay']['layout'])
+  return Replay(path / _REPLAY, replay['sha256'], replay['layout'])
 
 
 def restore(folder: str, template: Any) -> tuple[Any, Mapping[str, Any]] | None:

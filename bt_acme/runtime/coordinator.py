@@ -19,7 +19,6 @@ import numpy as np
 from bt_acme.config import run as run_config
 from bt_acme.runtime import evaluation_schedule, metrics, node
 
-_POLL_SECONDS = 0.5  # Between two updates of the phase and the display.
 _RECENT = 100  # Episodes in the mean return on the progress line.
 _LEARNER_ENDS_SECONDS = 8.0  # Time for the learner to save when told to stop.
 
@@ -77,8 +76,7 @@ class Coordinator(node.Node):
 
   def get_counts(self) -> dict[str, int]:
     """Returns all counts."""
-    with self._lock:
-      return dict(self._counts)
+    return self.increment()
 
   def poll(self, **status: float) -> tuple[int, dict[str, int]]:
     """Returns the phase of the run and all counts.
@@ -209,7 +207,7 @@ class Coordinator(node.Node):
         logger.write_waiting()
     phase, _ = self.poll()
     self._show(phase)
-    return None if phase == node.Phase.DONE else _POLL_SECONDS
+    return None if phase == node.Phase.DONE else node.POLL_SECONDS
 
   def stop(self) -> None:
     """Waits for the learner, which was also told to stop.

@@ -4,8 +4,6 @@ from bt_acme import assembly, evaluation
 from bt_acme.config import run as run_config
 from bt_acme.runtime import evaluation_schedule, node
 
-_POLL_SECONDS = 0.5  # Between two checks for pending evaluations.
-
 
 class EvaluatorNode(node.Node):
   """Runs one pending evaluation per iteration; evaluators share the queue."""
@@ -35,10 +33,10 @@ class EvaluatorNode(node.Node):
   def iterate(self) -> float | None:
     """Runs the next evaluation, if one is pending."""
     if not self._log():
-      return _POLL_SECONDS
+      return node.POLL_SECONDS
     phase, _ = self._coordinator.poll()
     if phase == node.Phase.STARTING:
-      return _POLL_SECONDS
+      return node.POLL_SECONDS
     pending = self._learner.next_evaluation(self._index)
     if pending is not None:
       self._evaluate(*pending)
@@ -47,7 +45,7 @@ class EvaluatorNode(node.Node):
     if phase >= node.Phase.EVALUATORS_FINISH:
       self._coordinator.evaluator_done(self._index)
       return None
-    return _POLL_SECONDS
+    return node.POLL_SECONDS
 
   def close(self) -> None:
     """Closes the environments."""

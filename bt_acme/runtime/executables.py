@@ -7,6 +7,7 @@ parses only Launchpad's flags. The process imports the module of the function,
 so `make_node` is not in `program`, which imports every node.
 """
 
+import socket
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -48,6 +49,9 @@ def require_workdir(
 ) -> Callable[..., Any]:
   """Wraps a function to fail immediately without the run's directory.
 
+  It raises RuntimeError if the path refers to a different directory, as on a
+  machine that does not share the file system.
+
   Args:
     make: the function that the process calls first.
     workdir: the run's directory.
@@ -55,7 +59,12 @@ def require_workdir(
   """
 
   def check_and_make(*arguments: Any, **clients: Any) -> Any:
-    provenance.check_is_here(workdir, session)
+    if provenance.current(workdir) != session:
+      raise RuntimeError(
+        f'workdir={workdir!r} on {socket.gethostname()} is not the directory '
+        'of this run. Use a directory that all machines share, or place the '
+        'learner, replay and coordinator on the machine of the launcher.'
+      )
     return make(*arguments, **clients)
 
   return check_and_make

@@ -16,14 +16,14 @@ from bt_acme.runtime import events
 
 # The exit code of a run that a callback has stopped.
 STOPPED = 75  # EX_TEMPFAIL of sysexits.h: the same command resumes the run.
-# If a signal ends a program, shells report this number plus the number of the
-# signal as its exit code.
-_EXIT_CODE_BASE = 128
 
 
 def exit_code(signum: signal.Signals) -> int:
-  """Returns the exit code of a stopped program: 130 after Ctrl-C."""
-  return _EXIT_CODE_BASE + signum
+  """Returns the exit code of a stopped program: 130 after Ctrl-C.
+
+  Shells report the same code for a program that the signal ends.
+  """
+  return 128 + signum
 
 
 def stop_signals() -> list[signal.Signals]:

@@ -19,7 +19,6 @@ from bt_acme.runtime import (
   saver,
 )
 
-_POLL_SECONDS = 0.5  # Between two checks whether the run is over.
 # Seconds between two rows of metrics.
 _REPORT_SECONDS = 1.0
 # Timeout in seconds for the replay when told to stop; a launcher grants ten
@@ -121,7 +120,13 @@ class LearnerNode(node.Node):
     self._learner, self._saver = self._make_learner(
       run, self._context, self._logger, self._stack
     )
-    self._restore()
+    restored = checkpoints.restore(
+      run.checkpoint_folder, self._learner.template
+    )
+    if restored is not None:
+      arrays, values = restored
+      self._learner.restore({'arrays': arrays, 'values': values['learner']})
+      self._counts = values['counts']
     self._logger.cut(self._counts)
     actor_steps = self._actor_steps
     self._evaluations = evaluation_schedule.Queue(run, actor_steps)
@@ -135,11 +140,11 @@ class LearnerNode(node.Node):
     """Learns, then saves or finishes if it is time to do so."""
     # After training, evaluators still request the remaining evaluations.
     if self._has_ended:
-      return _POLL_SECONDS
+      return node.POLL_SECONDS
     try:
       # A run that resumes at its end does not learn any more.
       if self._actor_steps < self._run.max_actor_steps:
-        self.is_warm |= self._learner.advance(_POLL_SECONDS)
+        self.is_warm |= self._learner.advance(node.POLL_SECONDS)
     except RuntimeError:
       # The replay may have been told to stop before the learner.
       if not self._context.wait_for_stop(1.0):
@@ -183,16 +188,6 @@ class LearnerNode(node.Node):
     self._logger.close()
     self._stack.close()
 
-  def _restore(self) -> None:
-    """Restores the newest checkpoint, if any."""
-    restored = checkpoints.restore(
-      self._run.checkpoint_folder, self._learner.template
-    )
-    if restored is not None:
-      arrays, values = restored
-      self._learner.restore({'arrays': arrays, 'values': values['learner']})
-      self._counts = values['counts']
-
   @property
   def _actor_steps(self) -> int:
     """The number of actor steps at the last poll."""
@@ -202,7 +197,7 @@ class LearnerNode(node.Node):
     """Polls the coordinator, then finishes the run or saves a checkpoint."""
     phase, self._counts = self._poll()
     now = self._context.clock()
-    self._next_poll = now + (_POLL_SECONDS if self._run.has_nodes else 0.0)
+    self._next_poll = now + (node.POLL_SECONDS if self._run.has_nodes else 0.0)
     if phase >= node.Phase.LEARNER_FINISHES:
       self._learner.flush()
       _, self._counts = self._poll()

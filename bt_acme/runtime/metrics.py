@@ -251,7 +251,8 @@ class CSVTable:
     """Adds a row; columns that it lacks are left empty."""
     new = [key for key in row if key not in self._columns]
     if new:
-      self._add_columns(new)
+      rows = [row + ',' * len(new) for row in self._rows()]
+      self._rewrite([*self._columns, *new], rows)
     cells = (str(row.get(name, '')) for name in self._columns)
     size = self._path.stat().st_size
     try:
@@ -293,10 +294,6 @@ class CSVTable:
       if condition(dict(zip(self._columns, row.split(','), strict=True)))
     ]
     self._rewrite(self._columns, kept)
-
-  def _add_columns(self, new: list[str]) -> None:
-    rows = [row + ',' * len(new) for row in self._rows()]
-    self._rewrite([*self._columns, *new], rows)
 
   def _rows(self) -> list[str]:
     return self._path.read_text().splitlines()[1:] if self._columns else []

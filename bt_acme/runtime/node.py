@@ -19,7 +19,9 @@ from typing import Any, TypeVar
 from bt_acme.config import run as run_config
 from bt_acme.runtime import seeds
 
-AT_ONCE = 0.0  # Seconds until the next iteration of a node with more to do.
+# Seconds until the next iteration of a node with more to do, and of a node that
+# has to wait for others.
+AT_ONCE, POLL_SECONDS = 0.0, 0.5
 
 _T = TypeVar('_T')
 

@@ -69,9 +69,7 @@ class Progress:
     self._next_time = -math.inf
     self._values: Mapping[str, float] = {}
     # The times and counts of the recent updates.
-    self._history: collections.deque[tuple[float, dict[str, float]]] = (
-      collections.deque()
-    )
+    self._history = collections.deque[tuple[float, dict[str, float]]]()
 
   def update(self, values: Mapping[str, float]) -> None:
     """Shows the progress of the run, if the next update is due.

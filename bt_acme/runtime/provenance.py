@@ -116,21 +116,6 @@ def max_actor_steps(workdir: str) -> int:
   return int(sessions[-1].get('max_actor_steps', 0))
 
 
-def check_is_here(workdir: str, session: Session) -> None:
-  """Checks that this process can see the directory of the run.
-
-  Raises:
-    RuntimeError: if the path refers to a different directory, as on a machine
-      that does not share the file system.
-  """
-  if current(workdir) != session:
-    raise RuntimeError(
-      f'workdir={workdir!r} on {socket.gethostname()} is not the directory of '
-      'this run. Use a directory that all machines share, or place the '
-      'learner, replay and coordinator on the machine of the launcher.'
-    )
-
-
 def read(workdir: str) -> dict[str, Any]:
   """Reads the record; returns an empty one if the run has none.
 

@@ -186,12 +186,12 @@ def test_an_error_names_a_different_directory(tmp_path, clock):
   provenance.begin(str(tmp_path), {})
   clock(5.0)
   session = provenance.current(str(tmp_path))
-  make = executables.require_workdir(dict, str(tmp_path), session)
-  assert make(a=1) == {'a': 1}
+  require = executables.require_workdir
+  assert require(dict, str(tmp_path), session)(a=1) == {'a': 1}
   # The directory of another run, of an earlier session, and of no run.
   (tmp_path / 'other').mkdir()
   provenance.begin(str(tmp_path / 'other'), {})
   later = session._replace(number=1)
   for folder, wanted in (('other', session), ('', later), ('none', session)):
     with pytest.raises(RuntimeError, match='a directory that all machines'):
-      provenance.check_is_here(str(tmp_path / folder), wanted)
+      require(dict, str(tmp_path / folder), wanted)()

@@ -202,19 +202,18 @@ class RayCluster(base.Engine):
       self._lose_all()
 
   def _take(self, data: bytes) -> None:
+    """Posts the events in the output of the driver."""
     *lines, self._partial = (self._partial + data).split(b'\n')
     for line in lines:
       message = json.loads(line)
-      self._post(_EVENTS[message.pop('event')](**message))
-
-  def _post(self, event: events.Event) -> None:
-    if isinstance(event, events.NodeScheduled):
-      self._hosts[event.title] = event.host
-    elif isinstance(event, events.NodeExited):
-      self._running.discard(event.title)
-      if event.lost:  # Ray will select its next machine.
-        self._hosts.pop(event.title, None)
-    self._queue.put(event)
+      event = _EVENTS[message.pop('event')](**message)
+      if isinstance(event, events.NodeScheduled):
+        self._hosts[event.title] = event.host
+      elif isinstance(event, events.NodeExited):
+        self._running.discard(event.title)
+        if event.lost:  # Ray will select its next machine.
+          self._hosts.pop(event.title, None)
+      self._queue.put(event)
 
   def _lose_all(self) -> None:
     """Posts the exit of all nodes, because the driver has exited."""
