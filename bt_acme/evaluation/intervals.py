@@ -16,8 +16,6 @@ from typing import Any, Callable, NamedTuple, Sequence
 import numpy as np
 from scipy import stats
 
-PERCENTILES = (5, 10, 20, 40, 50)  # As in Campos et al. 2021.
-
 _CHUNK = 2**22  # Maximum number of scores per call of a statistic.
 
 Statistic = Callable[..., np.ndarray]
@@ -65,25 +63,22 @@ def capped_mean(runs: Any, cap: float = 100.0) -> np.ndarray:
   return np.mean(np.minimum(_task_scores(runs), cap), axis=-1)
 
 
-def percentiles(
-  runs: Any, percents: Sequence[float] = PERCENTILES
-) -> np.ndarray:
-  """Computes percentiles over tasks of the mean over seeds.
+def percentile(runs: Any, percent: float) -> np.ndarray:
+  """Computes a percentile over tasks of the mean over seeds.
 
   Percentiles are interpolated linearly, as in Campos et al. 2021.
 
   Args:
     runs: float [..., seeds, tasks].
-    percents: the percentages [K], each in [0, 100].
+    percent: the percentage, in [0, 100].
 
   Returns:
-    float64 [..., K].
+    float64 [...].
 
   Raises:
-    ValueError: if a percent is out of range.
+    ValueError: if the percentage is out of range.
   """
-  found = np.percentile(_task_scores(runs), percents, axis=-1)  # [K, ...]
-  return np.moveaxis(found, 0, -1)
+  return np.percentile(_task_scores(runs), percent, axis=-1)
 
 
 def num_above(runs: Any, level: float) -> np.ndarray:

@@ -208,11 +208,6 @@ def frames_per_step(env: str) -> int:
   return 4 if is_atari(env) else 1
 
 
-def has_setting(script: str, name: str) -> bool:
-  """Returns whether a script has a setting with this name."""
-  return name in names.settings_of(SETTINGS[script])
-
-
 def parsed(name: str, text: str) -> Any:
   """Parses the value of a setting, using the type of its default.
 

@@ -1,5 +1,6 @@
 """Formats the tables of the claims as Markdown."""
 
+import functools
 import itertools
 import pathlib
 from typing import Any, Dict, List, Sequence
@@ -178,19 +179,18 @@ def profile(
     episodes, with 95% intervals over seeds (Agarwal et al. 2021, Sec. 4.2).
   """
   taus = np.linspace(0.0, 99.0, 100)
-
-  def at_taus(runs: Any) -> np.ndarray:
-    return 100 * intervals.performance_profile(runs, taus)
-
-  solved = solved_episodes(tables, found)
+  at_taus = functools.partial(intervals.performance_profile, taus=taus)
   estimates = {
     algorithm: intervals.bootstrap(at_taus, runs)
-    for algorithm, runs in solved.items()
+    for algorithm, runs in solved_episodes(tables, found).items()
   }
   return panels.Panel(
     '',
     'runs that solve more than that, %',
-    tuple(panels.Line(name, taus, *each) for name, each in estimates.items()),
+    tuple(
+      panels.Line(name, taus, *(100 * share for share in each))
+      for name, each in estimates.items()
+    ),
   )
 
 

@@ -8,6 +8,7 @@ import functools
 import itertools
 from typing import Callable, Iterator, NamedTuple
 
+from bt_acme.config import names
 from experiments import command_line
 from experiments.harness import runs
 from experiments.paper import artifacts as artifacts_lib
@@ -129,10 +130,7 @@ def _learning(
     budget_steps = scale.pretraining_steps
     given |= scale.pretraining_settings
     given['snapshot_steps'] = ','.join(map(str, scale.snapshots[:-1]))
-  known = {
-    name: value
-    for name, value in {**given, **scale.overrides}.items()
-    if name == 'preset' or runs.has_setting(arm.script, name)
-  }
-  flags = tuple({**known, **arm.settings}.items())
+  known = {'preset', *names.settings_of(runs.SETTINGS[arm.script])}
+  given = {k: v for k, v in {**given, **scale.overrides}.items() if k in known}
+  flags = tuple({**given, **arm.settings}.items())
   return runs.RunSpec(*case, arm.script, budget_steps, flags, needs)

@@ -15,11 +15,6 @@ from bt_acme.evaluation import intervals, tables
 from experiments.harness import dataset
 from experiments.paper import artifacts, published, results
 
-
-def _percentile(percent: float, runs: Any) -> np.ndarray:
-  return intervals.percentiles(runs, [percent])[..., 0]
-
-
 # Statistics that map float64 [..., seeds, envs] to float64 [...]. The score of
 # an environment is the mean over seeds, as in the paper. The interquartile mean
 # is an exception and is taken over all runs (Agarwal et al. 2021,
@@ -29,7 +24,10 @@ METRICS: Mapping[str, intervals.Statistic] = {
   'mean': intervals.mean,
   'capped_mean': intervals.capped_mean,
   'iqm': intervals.interquartile_mean,
-  **{f'p{p}': functools.partial(_percentile, p) for p in intervals.PERCENTILES},
+  **{
+    f'p{percent}': functools.partial(intervals.percentile, percent=percent)
+    for percent in (5, 10, 20, 40, 50)
+  },
   'num_above_random': functools.partial(intervals.num_above, level=0),
   'num_above_human': functools.partial(intervals.num_above, level=100),
 }
@@ -69,9 +67,9 @@ COMPUTE: Mapping[str, Callable[..., Any]] = {
   'share_won': _share_won,
 }
 # Functions that return the number to compare; the return if there is none.
-_READINGS: Mapping[str, results.Reading] = {
-  'peak_over_end': results.peak_over_end,
-  'peak_over_rest': results.peak_over_rest,
+READINGS: Mapping[str, results.Reading] = {
+  'peak_over_end': functools.partial(results.peak_over, lambda rest: rest[-1]),
+  'peak_over_rest': functools.partial(results.peak_over, np.max),
 }
 
 
@@ -122,7 +120,7 @@ class Effect(NamedTuple):
     """The function that returns the number that the effect needs of a run."""
     is_normalized = STATISTICS[self.statistic]['is_normalized'] == '1'
     of_return = results.at(self.share, is_normalized)
-    return _READINGS.get(self.statistic, of_return)
+    return READINGS.get(self.statistic, of_return)
 
   def envs(self, suites: artifacts.Suites) -> list[str]:
     """Returns the existing environments of the effect at a scale."""
@@ -171,8 +169,9 @@ def measure(effect: Effect, found: results.Results) -> Finding:
     values = (sample.values for sample in samples)
     estimate = intervals.bootstrap(COMPUTE[effect.statistic], *values)
     seeds, shared = min(s.seeds for s in samples), samples[0].envs
-  unique = dict.fromkeys(problems)
-  return Finding(effect, estimate, seeds, shared, tuple(scales), tuple(unique))
+  return Finding(
+    effect, estimate, seeds, shared, tuple(scales), tuple(problems)
+  )
 
 
 def _samples(

@@ -96,7 +96,7 @@ def measure(env: str, episodes: int, seed: int = 0) -> SmallScore:
       # Without rewards for new cells, the search finds the shortest path.
       value, actions = solve(environment, {} if is_bound else bonuses)
       if is_bound:
-        value = _bound(environment, bonuses, len(actions))
+        value = _bound(environment._env, bonuses, len(actions))
       best.append(value)
     total = 0.0
     while not step.last():
@@ -181,11 +181,8 @@ def _moves(grid: Any, state: _State) -> Iterator[tuple[int, _State]]:
     yield _FORWARD, (ahead, direction, opened)
 
 
-def _bound(
-  environment: Any, bonuses: Mapping[str, Any], shortest: int
-) -> float:
+def _bound(inner: Any, bonuses: Mapping[str, Any], shortest: int) -> float:
   """Returns an upper bound on returns if new cells are rewarded."""
-  inner = environment._env
   steps = np.arange(shortest, inner.max_steps + 1)
   cells = sum(isinstance(thing, _PASSABLE) for thing in inner.grid.grid)
   doors = sum(isinstance(t, world_object.Door) for t in inner.grid.grid)

@@ -377,23 +377,20 @@ def early_area(results: Results, run: RunRow) -> float | None:
   return float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2) / end)
 
 
-def peak_over_rest(results: Results, run: RunRow) -> float | None:
-  """Returns how much the use of the extra action peaks in the first third.
-
-  This is the maximum greedy share of the extra action in the first third of a
-  run minus the maximum in the rest.
-  """
-  return _peak_over(np.max, results, run)
-
-
-def peak_over_end(results: Results, run: RunRow) -> float | None:
-  """Returns the peak in the first third minus the share at the end of a run."""
-  return _peak_over(lambda rest: rest[-1], results, run)
-
-
-def _peak_over(
+def peak_over(
   other: Callable[[np.ndarray], Any], results: Results, run: RunRow
 ) -> float | None:
+  """Returns how much the use of the extra action peaks in the first third.
+
+  Args:
+    other: returns the share to compare, given the shares in the rest of a run.
+    results: the results.
+    run: the run.
+
+  Returns:
+    The maximum greedy share of the extra action in the first third of the run
+    minus the share to compare; None if either is missing.
+  """
   steps, shares = column_of(results, run, 'greedy_extra_share')
   is_first = steps <= run.budget_steps / 3
   first, rest = shares[is_first], shares[~is_first]

@@ -105,4 +105,3 @@ SCALES: Mapping[str, Scale] = {
   )
   for name, fields in json.loads((DATA / 'scales.json').read_text()).items()
 }
-SMOKE, LAPTOP, GPU, PAPER = SCALES.values()

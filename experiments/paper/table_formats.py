@@ -6,7 +6,6 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
 from bt_acme.evaluation import tables
 from experiments.paper import artifacts
 
-_NAN = float('nan')
 _PLUS_MINUS = '±'
 _CSV_COLUMNS = (
   *('low', 'high', 'spread', 'seeds', 'games', 'paper', 'paper_spread'),
@@ -38,10 +37,10 @@ class Cell(NamedTuple):
     note: a description of missing data.
   """
 
-  value: float = _NAN
-  low: float = _NAN
-  high: float = _NAN
-  spread: float = _NAN
+  value: float = math.nan
+  low: float = math.nan
+  high: float = math.nan
+  spread: float = math.nan
   seeds: int = 0
   games: int = 0
   paper: str = ''

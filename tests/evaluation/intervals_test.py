@@ -38,15 +38,14 @@ def _slow_task_scores(runs):
 
 
 _TAUS = (-9.0, 0.0, 100.0)  # A run at tau is not above it.
-_PERCENTS = (5, 10, 20, 40, 50)
 _SLOW = {
   intervals.mean: lambda runs: np.mean(_slow_task_scores(runs)),
   intervals.median: lambda runs: np.median(_slow_task_scores(runs)),
   intervals.capped_mean: lambda runs: np.mean(
     [100.0 if x > 100 else x for x in _slow_task_scores(runs)]
   ),
-  intervals.percentiles: lambda runs: np.percentile(
-    _slow_task_scores(runs), _PERCENTS, method='linear'
+  functools.partial(intervals.percentile, percent=20): lambda runs: (
+    np.percentile(_slow_task_scores(runs), 20, method='linear')
   ),
   intervals.interquartile_mean: _slow_interquartile_mean,
   functools.partial(intervals.num_above, level=100.0): lambda runs: sum(
@@ -135,9 +134,10 @@ def test_no_interval_for_one_seed():
     assert actual.value == sum(_mean(x) for x in samples)
     assert np.isnan([actual.low, actual.high]).all()
   assert intervals.bootstrap(_mean, more[:, :1]).low < _mean(more[:, :1])
-  profile = intervals.bootstrap(intervals.percentiles, one)
-  np.testing.assert_array_equal(profile.value, intervals.percentiles(one))
-  assert profile.low.shape == (5,) and np.isnan(profile.low).all()
+  profile = functools.partial(intervals.performance_profile, taus=_TAUS)
+  estimate = intervals.bootstrap(profile, one)
+  np.testing.assert_array_equal(estimate.value, profile(one))
+  assert estimate.low.shape == (3,) and np.isnan(estimate.low).all()
 
 
 def test_intervals_of_curves_equal_those_of_their_points(monkeypatch):

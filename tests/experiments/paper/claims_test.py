@@ -204,7 +204,8 @@ def test_early_area_needs_an_early_and_a_later_evaluation(parts, expected):
   assert _reading(results.early_area, returns) == expected
 
 
-_PEAK, _END = results.peak_over_rest, results.peak_over_end
+_PEAK = effects.READINGS['peak_over_rest']
+_END = effects.READINGS['peak_over_end']
 
 
 @pytest.mark.parametrize(

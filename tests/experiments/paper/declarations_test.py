@@ -98,7 +98,9 @@ def test_the_papers_runs():
   assert counts[runs.FINAL_EVALUATION] == counts[runs.TRANSFER]
   for artifact, count in (('table3', 684), ('table9', 144), ('fig7', 0)):
     request = declarations.Request((artifact,))
-    stages = [s.stage for s in declarations.declared(request, scales.PAPER)]
+    stages = [
+      s.stage for s in declarations.declared(request, scales.get('paper'))
+    ]
     assert stages.count(runs.TRANSFER) == count
 
 
@@ -125,7 +127,7 @@ def test_a_choice_selects_a_part_of_the_runs():
   )
   overrides = {'learning_rate': 0.5, 'intrinsic_reward': 'ngu'}
   rnd, bt, final = declarations.declared(
-    request, scales.LAPTOP._replace(overrides=overrides)
+    request, scales.get('laptop')._replace(overrides=overrides)
   )
   assert (rnd.arm, bt.arm, final.stage) == (
     *('rnd', 'bt_rnd', runs.FINAL_EVALUATION),

@@ -10,12 +10,12 @@ from experiments.paper import declarations, folders, planning, scales
 _REQUEST = declarations.Request(
   ('table3',), (0, 1), ('MiniGrid-Empty-8x8-v0',), ('bt_ngu',)
 )
-_SPECS = declarations.declared(_REQUEST, scales.LAPTOP)
+_SPECS = declarations.declared(_REQUEST, scales.get('laptop'))
 _CPU, _GPU = processes.Slot('core', {}), processes.Slot('GPU', {}, is_gpu=True)
 
 
 def _folder(path):
-  return folders.Folder(path, scales.LAPTOP)
+  return folders.Folder(path, scales.get('laptop'))
 
 
 def _finish(folder, spec, seconds):
@@ -27,13 +27,13 @@ def _finish(folder, spec, seconds):
 
 def test_estimates_before_any_run(tmp_path):
   found = planning.estimates(_folder(tmp_path), _SPECS)
-  rate = scales.LAPTOP.steps_per_second
+  rate = scales.get('laptop').steps_per_second
   transfer = found[runs.TRANSFER]
   assert (transfer.runs, transfer.left, transfer.actor_steps) == (2, 2, 80_000)
   assert transfer.hours == pytest.approx(80_000 / rate / 3600)
   assert not transfer.is_measured
   evaluation = found[runs.FINAL_EVALUATION]
-  seconds = 2 * scales.LAPTOP.evaluation_seconds
+  seconds = 2 * scales.get('laptop').evaluation_seconds
   assert evaluation.hours == pytest.approx(seconds / 3600)
 
 

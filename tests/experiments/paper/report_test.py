@@ -75,7 +75,7 @@ def make_places(tmp_path, monkeypatch):
 
 def test_published_results_can_be_read_and_shown_again(places, tmp_path):
   folder, readme = places
-  source = folders.Folder(tmp_path / 'runs', scales.LAPTOP)
+  source = folders.Folder(tmp_path / 'runs', scales.get('laptop'))
   source.ask(declarations.Request(('table9', 'fig9'), seeds=(7,)))
   for _ in range(2):  # The second call replaces the results of the first.
     path = report.publish(source, _data())
