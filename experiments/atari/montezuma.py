@@ -14,7 +14,6 @@ import numpy as np
 
 from bt_acme import behaviors, environments
 from bt_acme.acting import vector_actor
-from bt_acme.environments import vector
 
 GAME = 'montezuma_revenge'
 _FIRST_ENVIRONMENT = 1_000_000  # Offset that separates the seeds from training.
@@ -154,15 +153,15 @@ def play(
     actor_steps: the number of actions taken in each of the N environments.
     seed: the seed of the games.
   """
-  games: Any = [
-    environments.make(
-      env, seed=environments.seed_of(seed, _FIRST_ENVIRONMENT + i)
-    )
-    for i in range(num_games)
-  ]
-  environment = vector.VectorEnvironment(games)
+  environment = environments.make_vector(
+    env,
+    num_games,
+    seed=seed,
+    first_environment=_FIRST_ENVIRONMENT,
+    joint_emulator=False,
+  )
   visits = Visits()
-  visited: list[set[Position]] = [set() for _ in games]
+  visited: list[set[Position]] = [set() for _ in range(num_games)]
   left = np.full(num_games, actor_steps)
   step = environment.reset()
   while left.any():
@@ -171,7 +170,7 @@ def play(
       if step.is_first[i]:
         visited[i] = set()
         visits.visited.append(visited[i])
-      visits.add(games[i], visited[i])
+      visits.add(environment.environments[i], visited[i])
     left -= acting
     step = environment.step(player.select_actions(step))
     player.observe(step)

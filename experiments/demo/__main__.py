@@ -30,7 +30,7 @@ import time
 from experiments import command_line, launching
 from experiments.demo import plan as plan_lib
 from experiments.demo import report
-from experiments.harness import progress, small_runs
+from experiments.harness import progress, records, small_runs
 
 _INTERRUPTED = 130  # The exit code after Ctrl-C.
 _PROCESSES = 2
@@ -84,7 +84,10 @@ def run(
   )
   seconds: dict[str, float] = {}
   stages = (
-    ('behavior', f'== 1 of 3: {explored}', plan.pretraining + plan.evaluations),
+    (
+      *('behavior', f'== 1 of 3: {explored}'),
+      records.with_needed(plan.evaluations),
+    ),
     ('learning', f'\n== 2 of 3: {learned}', plan.learning),
     *(
       ('launched run', f'{run}, with several processes', [run])

@@ -77,11 +77,6 @@ class Plan:
     return [] if self.is_shipped else [run]
 
   @property
-  def pretraining(self) -> list[small_runs.SmallRun]:
-    """The pre-training runs, on which the other runs depend."""
-    return list(dict.fromkeys(each for run in self.runs for each in run.needed))
-
-  @property
   def evaluations(self) -> list[small_runs.SmallRun]:
     """The evaluations of a random policy and of pi_p without learning."""
     return [
@@ -101,11 +96,6 @@ class Plan:
       for task in self.tasks
     )
     return [run for run in runs if run not in self.launched]
-
-  @property
-  def runs(self) -> list[small_runs.SmallRun]:
-    """All runs except pre-training."""
-    return [*self.evaluations, *self.learning, *self.launched]
 
   def runs_of(
     self, algorithm: str, tasks: Sequence[str]

@@ -27,8 +27,6 @@ from bt_acme.evaluation import recorder
 from bt_acme.launching import named_behaviors
 from experiments.harness import processes
 
-PRESET = 'minigrid'
-NUM_EPISODES = 64  # Episodes of each evaluation.
 # Explorers are also evaluated after these shares of their training.
 SHARES = (0.25, 0.5, 0.75)
 # The window of `steps_until_half_solved`, in episodes.
@@ -87,11 +85,11 @@ class SmallRun:
   )
   behavior: Union[Behavior, tuple[Behavior, ...], None] = None
   init: str = ''
-  episodes: int = NUM_EPISODES
+  episodes: int = 64
   record: bool = False
   workdir: str = ''
   shared: bool = False
-  preset: str = PRESET
+  preset: str = 'minigrid'
   seed: int = 0
 
   def __str__(self) -> str:
@@ -313,10 +311,6 @@ def _train(
   run: SmallRun, folder: pathlib.Path, report: processes.Report
 ) -> _Learned:
   """Trains an agent; exports a policy that other runs need."""
-
-  def on_iteration(values: Mapping[str, Any]) -> None:
-    report(int(values['actor_steps']))
-
   paths: list[str] = []
   with tempfile.TemporaryDirectory(prefix='bt_acme-') as workdir:
     arguments: dict[str, Any] = {
@@ -328,7 +322,7 @@ def _train(
       'num_evaluators': 0,
       'workdir': workdir,
       'progress': 'off',
-      'callbacks': [on_iteration],
+      'callbacks': [lambda values: report(int(values['actor_steps']))],
     }
     if run.kind == 'ngu':
       snapshots = [round(share * run.actor_steps) for share in SHARES]

@@ -14,7 +14,7 @@ from experiments import launching
 from experiments.demo import __main__ as demo
 from experiments.demo import plan as plan_lib
 from experiments.demo import report
-from experiments.harness import small_runs
+from experiments.harness import records, small_runs
 
 # Pre-training is too short for the learner.
 pytestmark = pytest.mark.filterwarnings('ignore:The learner took no step')
@@ -133,7 +133,8 @@ def _times(folder):
 
 
 def _runs(plan):
-  return [*plan.pretraining, *plan.runs]
+  runs = [*plan.evaluations, *plan.learning, *plan.launched]
+  return records.with_needed(runs)
 
 
 def test_a_finished_demo_is_shown_again_without_new_runs(finished, capsys):
@@ -192,7 +193,7 @@ def test_the_launched_run_gets_budget_settings_and_seed(tmp_path):
   flags = plan.flags
   assert '--max_actor_steps=40000' in flags
   assert '--seed=7' in flags
-  (pretraining, _) = plan.pretraining
+  (pretraining,) = plan.launched[0].needed
   assert f'--behavior={pretraining.exported(tmp_path)}' in flags
   assert '--min_flight_probability=0.1' in flags
   assert not any('lp_launch_type' in flag for flag in flags)
@@ -208,7 +209,7 @@ def test_a_result_of_another_behavior_is_not_reused(finished):
     card.write_text(text.replace(checksum, '0' * len(checksum)))
     assert not run.is_done(finished)
     card.unlink()
-    assert not _PLAN.pretraining[0].is_done(finished)
+    assert not run.needed[0].is_done(finished)
   finally:
     card.write_text(text)
 
