@@ -51,7 +51,7 @@ class VectorActor:
     seed: int,
     first_environment: int = 0,
     evaluation: bool = False,
-    sinks: Optional[Sequence[transition_lib.TransitionSink]] = None,
+    sinks: Optional[Sequence[Any]] = None,
     statistics: Optional[policy_lib.Statistics] = None,
     policy: Any = None,
     scores: Optional[behavior_scores.Scores] = None,
@@ -65,7 +65,9 @@ class VectorActor:
       first_environment: index of the first environment in the whole run. This
         index and `seed` determine the environment's random numbers.
       evaluation: whether to disable flights.
-      sinks: N sinks that receive transitions; None to record nothing.
+      sinks: N objects that receive the transitions of each environment in order
+        through `add`, and the outcome of an episode's last one through
+        `end_episode`, like `SequenceSink`; None to record nothing.
       statistics: the statistics of the intrinsic reward to resume from; one for
         each environment, or one for all.
       policy: selects the actions, with its own epsilons, seed and flights, such

@@ -1,10 +1,9 @@
-"""Transitions that actors record, and the interface of their destination.
+"""Transitions, which actors create and the replay stores.
 
-Actors create transitions, and the replay stores them; neither imports the
-other.
+Neither of the two imports the other.
 """
 
-from typing import Any, NamedTuple, Protocol, Tuple
+from typing import Any, NamedTuple, Tuple
 
 import numpy as np
 import numpy.typing as npt
@@ -67,24 +66,3 @@ def from_plain(values: Plain) -> Transition:
   transition = Transition(*values)
   state = types.LSTMState(*transition.recurrent_state)
   return transition._replace(recurrent_state=state)
-
-
-class TransitionSink(Protocol):
-  """Receives the transitions of one environment, in order."""
-
-  def add(self, transition: Transition) -> None:
-    """Adds the next transition of the episode."""
-
-  def end_episode(
-    self,
-    observation: npt.NDArray[np.uint8],
-    prev_action: int,
-    prev_reward: float,
-  ) -> None:
-    """Ends the episode with the outcome of its last transition.
-
-    Args:
-      observation: uint8 [H, W, C * S], the episode's final observation.
-      prev_action: the action executed in the last step.
-      prev_reward: the reward for `prev_action`.
-    """
