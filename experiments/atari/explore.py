@@ -92,7 +92,7 @@ def table(visits: dict[str, montezuma.Visits]) -> str:
     ),
     [
       (
-        *(label, len(v.visited), f'{v.actor_steps:,}', v.rooms, v.positions),
+        *(label, len(v.visited), f'{v.counts.total():,}', v.rooms, v.positions),
         f'{v.positions_per_game:.1f}',
       )
       for label, v in visits.items()

@@ -71,13 +71,11 @@ class Visits:
   """The visits of a policy.
 
   Attributes:
-    actor_steps: the number of actions taken.
     visited: the distinct positions of each game that was started.
-    counts: the number of actions taken at each position.
+    counts: the number of actions taken at each position, in all games.
     pictures: the latest image of each visited room, uint8 RGB.
   """
 
-  actor_steps: int = 0
   visited: list[set[Position]] = dataclasses.field(default_factory=list)
   counts: Counter[Position] = dataclasses.field(
     default_factory=collections.Counter
@@ -107,7 +105,6 @@ class Visits:
       visited: the positions of this game so far, to which its own is added.
     """
     here = room, _, _ = position(environment.ram())
-    self.actor_steps += 1
     self.counts[here] += 1
     visited.add(here)
     screen = environment.render_rgb()  # uint8 [210, 160, 3].

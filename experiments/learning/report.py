@@ -140,7 +140,8 @@ def _summary(
       f'{np.mean(runs):.0f}',
       _interval(intervals.bootstrap(intervals.interquartile_mean, runs), 0),
       f'{np.sum(np.all(runs >= 100 * _SOLVED, axis=0))} of {num_tasks}',
-      *(['', ''] if algorithm == last else _comparison(best, runs)),
+      '' if algorithm == last else _probability(best, runs),
+      _improvement(best, runs),
       f'{np.mean(training[algorithm]):.0f}'.replace('nan', ''),
       _improvement(training[last], training[algorithm]),
     ]
@@ -151,12 +152,9 @@ def _summary(
   return ['', title, '', text]
 
 
-def _comparison(best: np.ndarray, runs: np.ndarray) -> List[str]:
-  """Returns the probability of an improvement, and its mean."""
-  probability = intervals.bootstrap(
-    intervals.probability_of_improvement, best, runs
-  )
-  return [_interval(probability, 2), _improvement(best, runs)]
+def _probability(best: np.ndarray, runs: np.ndarray) -> str:
+  statistic = intervals.probability_of_improvement
+  return _interval(intervals.bootstrap(statistic, best, runs), 2)
 
 
 def _improvement(best: np.ndarray, runs: np.ndarray) -> str:

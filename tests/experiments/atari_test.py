@@ -170,10 +170,8 @@ def test_every_room_of_level_1_has_a_unique_place():
   places = montezuma.pyramid()
   assert sorted(places) == list(range(24))
   assert len(set(places.values())) == 24
-  # The middle room of each floor.
-  assert [places[room] for room in (1, 5, 11, 19)] == [
-    (floor, 4) for floor in range(4)
-  ]
+  middle = [places[room] for room in (1, 5, 11, 19)]  # Of each floor.
+  assert middle == [(floor, 4) for floor in range(4)]
 
 
 def test_positions_stay_in_their_room():
@@ -203,7 +201,7 @@ def test_every_policy_takes_the_same_number_of_actions():
   visits = montezuma.play(
     player, env=montezuma.GAME, num_games=1, actor_steps=1_400, seed=0
   )
-  assert visits.actor_steps == sum(visits.counts.values()) == 1_400
+  assert visits.counts.total() == 1_400
   assert player.results == 1_400
   # Long enough for a random player to lose twice.
   assert len(visits.visited) > 2
