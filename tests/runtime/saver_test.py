@@ -1,5 +1,6 @@
 """The saver writes checkpoints with a replay while the learner runs."""
 
+import functools
 import os
 import pathlib
 import threading
@@ -148,11 +149,12 @@ def test_only_the_final_checkpoint_raises(source, folder, caplog, monkeypatch):
 
 
 def test_without_a_replay_of_its_own_no_checkpoint_is_written(source, folder):
-  writer = saver.Saver(
-    *(folder, source.take, source.clear),
+  make = functools.partial(
+    *(saver.Saver, folder, source.take, source.clear),
     start=lambda work: work(),
     reuses_replay=False,
   )
+  writer = make()
   source.may_write.set()
   writer.begin(state(1))
   source.error = OSError('No space left on device')
@@ -162,13 +164,8 @@ def test_without_a_replay_of_its_own_no_checkpoint_is_written(source, folder):
     writer.finish(state(3))
   assert newest(folder)[0] == 1
   source.error = ValueError('object cannot be saved')
-  writer = saver.Saver(
-    *(folder, source.take, source.clear),
-    start=lambda work: work(),
-    reuses_replay=False,
-  )
   with pytest.raises(ValueError, match='cannot be saved'):
-    writer.begin(state(4))
+    make().begin(state(4))
 
 
 def test_files_are_copied_if_they_cannot_be_linked(source, folder, monkeypatch):

@@ -160,10 +160,7 @@ class Simulated(base.Engine):
     )
 
   def start(self, title, executable, environment):
-    self._check_launcher()
-    before = self._processes.pop(title, None)
-    if before is not None and not before.is_cut_off:
-      self._end(before)
+    self.release(title)  # The remains of the previous attempt.
     attempt = int(environment[heartbeats.ATTEMPT_VARIABLE])
     process = Process(title, attempt, self._hosts[title])
     self._processes[title] = process

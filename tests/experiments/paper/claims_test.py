@@ -204,22 +204,19 @@ def test_early_area_needs_an_early_and_a_later_evaluation(parts, expected):
   assert _reading(results.early_area, returns) == expected
 
 
-_PEAK = effects.READINGS['peak_over_rest']
-_END = effects.READINGS['peak_over_end']
-
-
 @pytest.mark.parametrize(
-  'reading, shares, expected',
+  'statistic, shares, expected',
   [
     # Steps 0 to 333 of 1,000 are the first three points.
-    (_PEAK, [_NAN, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2], 0.5 - 0.4),
-    (_END, [_NAN, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2], 0.5 - 0.2),
-    (_PEAK, 7 * [_NAN], None),
+    ('peak_over_rest', [_NAN, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2], 0.5 - 0.4),
+    ('peak_over_end', [_NAN, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2], 0.5 - 0.2),
+    ('peak_over_rest', 7 * [_NAN], None),
     # A run that has just started has no peak.
-    (_PEAK, 3 * [0.5] + 4 * [_NAN], None),
+    ('peak_over_rest', 3 * [0.5] + 4 * [_NAN], None),
   ],
 )
-def test_the_extra_action_peaks_in_the_first_third(reading, shares, expected):
+def test_the_extra_action_peaks_in_the_first_third(statistic, shares, expected):
+  reading = effects.READINGS[statistic]
   found = _reading(reading, 7 * [0.0], greedy_extra_share=shares)
   assert found == (expected and pytest.approx(expected))
 

@@ -133,10 +133,8 @@ def test_figure_2_falls_back_on_evaluations_during_pretraining():
   data = fake.data(runs, scores)
   figure = fake.figure('fig2', data, artifacts.PAPER_SUITES)
   left = figure.panels[0]
-  assert [line.label for line in left.lines] == [
-    'NGU, zero-shot',
-    'RND, zero-shot',
-  ]
+  labels = [line.label for line in left.lines]
+  assert labels == ['NGU, zero-shot', 'RND, zero-shot']
   games = artifacts.PAPER_SUITES['full']
   every = [normalized_scores.normalize(game, [1, 2, 4]) for game in games]
   np.testing.assert_allclose(left.lines[0].values, np.median(every, axis=0))
@@ -181,9 +179,8 @@ def test_medians_use_only_environments_that_all_arms_have():
   figure = fake.figure('fig3', fake.curves(values))
   full, hard = figure.panels
   assert full.title == 'full: 1 of 2 environments'
-  np.testing.assert_array_equal(
-    fake.line(full, 'r2d2').values, fake.line(hard, 'r2d2').values
-  )
+  lines = (fake.line(panel, 'r2d2').values for panel in (full, hard))
+  np.testing.assert_array_equal(*lines)
   problems = dataset_lib.sentences(figure.problems)
   assert f'ez was not run on: {fake.NEAR}.' in problems
 
@@ -230,11 +227,9 @@ def test_unfinished_runs_count_only_if_no_run_is_done():
 
 def test_curves_are_interpolated_at_the_steps_of_the_shortest_one():
   few, many = fake.run('r2d2', fake.FAR, 0), fake.run('r2d2', fake.FAR, 1)
-  curves = (
-    *fake.curve(few, [0.0, 1.0, 2.0]),
-    *fake.curve(many, np.arange(11.0)),
-  )
-  data = fake.data([few, many], curves)
+  points = ((few, np.arange(3.0)), (many, np.arange(11.0)))
+  scores = [score for one in points for score in fake.curve(*one)]
+  data = fake.data([few, many], scores)
   (line,) = fake.figure('fig9', data).panels[1].lines
   np.testing.assert_array_equal(line.frames, [0, 500, 1_000])
   np.testing.assert_allclose(line.low, [0, 1, 2])
