@@ -85,7 +85,7 @@ class Visits:
   @property
   def rooms(self) -> int:
     """The number of distinct rooms."""
-    return len({room for room, _, _ in self.counts})
+    return len({position[0] for position in self.counts})
 
   @property
   def positions(self) -> int:
