@@ -17,11 +17,11 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_235,
-  'lines of code in bt_acme/runtime': 4_330,
-  'lines of code in experiments': 4_576,
+  'lines of code': 24_170,
+  'lines of code in bt_acme/runtime': 4_325,
+  'lines of code in experiments': 4_540,
   'lines of code in benchmarks': 2_618,
-  'classes': 260,
+  'classes': 250,
   'public class names that several classes have': 2,
   'lines of tests': 30_440,
 }
