@@ -156,10 +156,19 @@ def read(
   except Exception as error:  # A damaged file can raise any error.
     raise ValueError(
       f'{subject}: {_DESCRIPTION} is missing or damaged '
-      f'({untrusted.one_line(error)}). Export the behavior again.'
+      f'({untrusted.one_line(error)}). {_advice(path)}'
     ) from error
   variables = _read_params(path / _PARAMS, expected, digest, subject)
   return agent, assembly.Learned(actor_steps, variables, statistics), digest
+
+
+def _advice(path: pathlib.Path) -> str:
+  """Says what to do with a directory that is not a behavior."""
+  if (path / 'config.json').is_file():
+    return "Export the run's policy: bt_acme.load_run(FOLDER).export(OTHER)."
+  if any(path.glob(f'*/{_DESCRIPTION}')):
+    return 'Pass one of its subdirectories, or all as bt_acme.Bank(FOLDER).'
+  return 'Export the behavior again.'
 
 
 def is_complete(folder: str) -> bool:

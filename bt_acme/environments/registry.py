@@ -153,7 +153,7 @@ def _suggestions(name: str) -> str:
     known.lower(): known
     for module in _MODULES.values()
     for known in importlib.import_module(module).names()
-  }
+  } | {known.lower(): known for known in _registered}
   matches = difflib.get_close_matches(name.lower(), by_lower_case, cutoff=0.5)
   nearest = ', '.join(repr(by_lower_case[match]) for match in matches)
   return f'Did you mean {nearest}? ' if nearest else ''

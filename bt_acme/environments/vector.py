@@ -108,6 +108,12 @@ class VectorEnvironment:
         f'{type(self.environments[i]).__name__}: step() after the last step of '
         'an episode must start the next episode, like reset().'
       )
+    if not np.all(np.isfinite(self._received.reward)):
+      (i, *_) = np.flatnonzero(~np.isfinite(self._received.reward))
+      raise ValueError(
+        f'{type(self.environments[i]).__name__}: step() has returned reward '
+        f'{self._received.reward[i]}. Return a finite number.'
+      )
     self._ended = self._received.is_last
 
   def recv(self) -> VectorStep:

@@ -85,7 +85,8 @@ def last(workdir: str, label: str, column: str) -> float:
   if not path.is_file():
     return 0.0
   with path.open() as f:
-    names = f.readline().strip().split(',')
+    header = f.readline().strip().split(',')
+  names = [RENAMED_COLUMNS.get(name, name) for name in header]
   for start, line in lines_from_end(path):
     row = dict(zip(names, line.decode().strip().split(','), strict=False))
     if start and row.get(column):

@@ -128,6 +128,12 @@ def with_objects(folder):
   np.savez(folder / 'params.npz', x=evil)
 
 
+def become_bank(folder):
+  inside = folder.rename(folder.with_name('inside'))
+  folder.mkdir()
+  inside.rename(folder / inside.name)
+
+
 _DAMAGED = 'behavior.json is missing or damaged .*. Export the behavior again'
 
 
@@ -136,6 +142,11 @@ _DAMAGED = 'behavior.json is missing or damaged .*. Export the behavior again'
   [
     (lambda f: (f / 'params.npz').unlink(), 'params.npz .*No such file'),
     (lambda f: (f / 'behavior.json').unlink(), _DAMAGED),
+    (become_bank, 'as bt_acme.Bank'),
+    (
+      lambda f: (f / 'behavior.json').rename(f / 'config.json'),
+      r'bt_acme.load_run\(FOLDER\).export',
+    ),
     (damage_json, _DAMAGED),
     (lambda f: (f / 'behavior.json').write_text('[' * 100_000), _DAMAGED),
     (lambda f: (f / 'behavior.json').write_text(' ' * 2 * _MB), _DAMAGED),

@@ -79,9 +79,11 @@ def test_single_frames_are_not_stacked():
     ('Chain-1', 'Chain-49'),
     ('chain-49', 'Chain-49'),
     ('Recall-6:fixed', 'Recall-6'),
+    ('light_out', 'Lights_out'),
   ],
 )
 def test_the_error_suggests_similar_names(name, nearest):
+  environments.register('Lights_out', lambda seed: None)
   with pytest.raises(ValueError) as error:
     environments.make(name, seed=0)
   message = str(error.value)

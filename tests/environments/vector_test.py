@@ -72,6 +72,9 @@ def test_an_environment_that_breaks_the_rules_is_named():
   (environment,) = _make(1)
   batched = vector.VectorEnvironment([environment])
   step = batched.reset()
+  environment.step = lambda _: dm_env.transition(np.nan, step.observation[0])
+  with pytest.raises(ValueError, match='MiniGrid.*reward nan. Return a finite'):
+    batched.step([0])
   environment.step = lambda action: dm_env.termination(0.0, step.observation[0])
   assert batched.step([0]).is_last.all()
   with pytest.raises(ValueError, match='must start the next episode'):
