@@ -3,7 +3,9 @@
 For a program of many processes, `put_into` turns the signals into events, and
 `supervisor.Supervisor` acts on them: the first signal asks all nodes to stop
 within the shutdown timeout, and the second one kills them immediately. `noted`
-is for a run in one process, and `handled` for the workers of experiments.
+is for a run in one process, and `handled` for the workers of experiments. The
+last checkpoint is written by `learner_node.LearnerNode.stop`, or by
+`engines.in_process.InProcess.run`.
 """
 
 import contextlib
