@@ -207,13 +207,15 @@ def test_a_bank_grows(bt, behavior, tmp_path, monkeypatch):
   assert str(bank.list()[1]) == card
   run = bt_acme.transfer(ENVIRONMENT, bank, **WITHOUT_EVALUATIONS)
   assert [x.name for x in run.agent.behaviors] == ['one', 'two']
-  bank.add(bt, 'unplayed', episodes=0)
+  bank.add(bt.workdir, 'unplayed', episodes=0)
   assert '## Scores' not in bank.list()[-1].markdown
   shutil.rmtree(bank.folder / 'unplayed')
   for name in ('one', '', '.a', 'a/b', 'a,b', None):
     with pytest.raises(ValueError, match='Choose a'):
       bank.add(behavior, name)
   assert not list(bank.folder.glob('.*'))
+  with pytest.raises(ValueError, match='or all as bt_acme.Bank'):
+    bt_acme.load_behavior(bank.folder)
   other = bt_acme.train('Chain-5', **UNTIL_THE_FIRST_STEP)
   with pytest.raises(ValueError, match='expects actions 7'):
     bank.add(other, 'three')

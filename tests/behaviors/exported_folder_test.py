@@ -128,12 +128,6 @@ def with_objects(folder):
   np.savez(folder / 'params.npz', x=evil)
 
 
-def become_bank(folder):
-  inside = folder.rename(folder.with_name('inside'))
-  folder.mkdir()
-  inside.rename(folder / inside.name)
-
-
 _DAMAGED = 'behavior.json is missing or damaged .*. Export the behavior again'
 
 
@@ -142,7 +136,6 @@ _DAMAGED = 'behavior.json is missing or damaged .*. Export the behavior again'
   [
     (lambda f: (f / 'params.npz').unlink(), 'params.npz .*No such file'),
     (lambda f: (f / 'behavior.json').unlink(), _DAMAGED),
-    (become_bank, 'as bt_acme.Bank'),
     (
       lambda f: (f / 'behavior.json').rename(f / 'config.json'),
       r'bt_acme.load_run\(FOLDER\).export',

@@ -212,14 +212,13 @@ def test_actors_share_learned_priorities(bt):
 
 
 def test_runs_are_loaded_evaluated_and_plotted(ngu, bt):
-  workdir, *_ = bt
-  run = bt_acme.load_run(workdir)
+  run = bt_acme.load_run(bt[0])
   assert run.actor_steps == run.evaluations['actor_steps'][-1] >= 600
-  assert len(run.episodes['flights']) == len(scripts.rows(workdir, 'actor'))
+  assert len(run.episodes['flights']) == len(scripts.rows(bt[0], 'actor'))
   assert [behavior.name for behavior in run.agent.behaviors][1] == 'uniform'
   both = bt_acme.plots.learning_curves({'NGU': ngu['workdir'], 'BT': [run]})
   assert len(both.axes[0].lines) == 4
-  evaluation = bt_acme.evaluate(workdir, episodes=2)
+  evaluation = bt_acme.evaluate(bt[0], episodes=2)
   np.testing.assert_array_equal(
     evaluation.returns, bt_acme.evaluate(run, episodes=2).returns
   )

@@ -38,10 +38,10 @@ def labels(
       under their primitive action.
 
   Returns:
-    The label of each transition itself, int32 [T, B], one of A + K; the label of
-    its duplicate, int32 [T, B], the executed action; and float32 [T, B], 1 where
-    a duplicate exists, else 0. Without extra actions there are no duplicates,
-    because a flight's choice is then its primitive action.
+    The label of each transition itself, int32 [T, B], one of A + K; the label
+    of its duplicate, int32 [T, B], the executed action; and float32 [T, B], 1
+    where a duplicate exists, else 0. Without extra actions there are no
+    duplicates, because a flight's choice is then its primitive action.
   """
   xp = arrays.namespace(choice)
   if behavior_labels == 'primitive':
