@@ -76,7 +76,8 @@ class Coordinator(node.Node):
 
   def get_counts(self) -> dict[str, int]:
     """Returns all counts."""
-    return self.increment()
+    with self._lock:
+      return dict(self._counts)
 
   def poll(self, **status: float) -> tuple[int, dict[str, int]]:
     """Returns the phase of the run and all counts.
