@@ -17,7 +17,7 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_180,
+  'lines of code': 24_215,
   'lines of code in bt_acme/runtime': 4_325,
   'lines of code in experiments': 4_540,
   'lines of code in benchmarks': 2_618,

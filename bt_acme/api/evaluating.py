@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bt_acme import assembly, memory_check
+from bt_acme import memory_check
 from bt_acme.api import loading
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
@@ -133,10 +133,11 @@ def evaluate(
   """Plays evaluation episodes in parallel, one per environment.
 
   Args:
-    source: a run, a behavior, the workdir of a run, or anything that
+    source: a run, any behavior, the workdir of a run, or anything that
       `load_behavior` accepts.
     env: the name of the environment; empty for the one used in training. The
-      shapes of observations and actions must equal those of training.
+      shapes of observations and actions must equal those of training. Behaviors
+      that were not trained, such as `FromCallable`, need a name.
     episodes: the number of episodes, and of environments.
     seed: the random seed of the episodes.
     epsilon: the probability of a random action; None for the agent's
@@ -163,13 +164,12 @@ def evaluate(
   checks.check_value('episodes', episodes, checks.setting(1, above=0))
   settings = run_config.RunConfig.__dataclass_fields__
   checks.check_value('seed', seed, settings['seed'])
-  policy = loading.load_policy(source)
-  agent = assembly.moved(policy.agent, env)
+  agent, learned = loading.load_agent(source, env)
   memory_check.check(memory_check.estimate_evaluation(agent, episodes))
   recordings = recorder.play(
     agent,
-    policy.variables,
-    policy.statistics,
+    learned.variables,
+    learned.statistics,
     episodes=episodes,
     seed=seed,
     epsilon=epsilon,

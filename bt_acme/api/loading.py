@@ -2,14 +2,20 @@
 
 import pathlib
 
-from bt_acme import behaviors
+import jax
+import numpy as np
+
+from bt_acme import assembly, behaviors
+from bt_acme import config as config_lib
 from bt_acme.api import runs
 from bt_acme.behaviors import download
 from bt_acme.config import checks
+from bt_acme.core import weight_transfer
+from bt_acme.launching import named_behaviors
 from bt_acme.runtime import workdir
 
 # A run, a behavior, the workdir of a run, or what `load_behavior` accepts.
-Source = runs.Run | behaviors.Exported | str | pathlib.Path
+Source = runs.Run | behaviors.Behavior | str | pathlib.Path
 
 
 def load_behavior(
@@ -62,10 +68,55 @@ def load_policy(source: Source) -> runs.Run | behaviors.Exported:
   """
   if isinstance(source, (runs.Run, behaviors.Exported)):
     return source
-  checks.require(
-    isinstance(source, (str, pathlib.Path)),
-    f'source={source!r} is neither a run nor an exported behavior. Pass one.',
+  if isinstance(source, (str, pathlib.Path)):
+    is_run = workdir.contains_run(source)
+    return runs.load_run(source) if is_run else load_behavior(source)
+  raise ValueError(
+    f'source={source!r} is neither a run nor an exported behavior. Pass one.'
   )
-  if workdir.contains_run(source):
-    return runs.load_run(source)
-  return load_behavior(source)
+
+
+def load_agent(
+  source: Source, env: str
+) -> tuple[assembly.Agent, assembly.Learned]:
+  """Returns the agent of a run or a behavior, and its policy.
+
+  Args:
+    source: see `load_policy`; or any other behavior, or the name of a built-in
+      one.
+    env: the name of the environment; empty for the one used in training.
+
+  Raises:
+    ValueError: if the source cannot be loaded or does not fit the environment,
+      or if a behavior without training has no environment.
+  """
+  if isinstance(source, str) and source in named_behaviors.BUILT_IN:
+    source = named_behaviors.BUILT_IN[source]()
+  if isinstance(source, behaviors.Behavior) and not isinstance(
+    source, behaviors.Exported
+  ):
+    checks.require(
+      bool(env), f'env={env!r}: name an environment for {source.name!r}.'
+    )
+    return _following(source, env)
+  policy = load_policy(source)
+  return assembly.moved(policy.agent, env), assembly.Learned(
+    policy.actor_steps, policy.variables, policy.statistics
+  )
+
+
+def _following(
+  behavior: behaviors.Behavior, env: str
+) -> tuple[assembly.Agent, assembly.Learned]:
+  """Returns an agent whose extra action always has the highest value."""
+  config = config_lib.BTConfig(
+    network=config_lib.NetworkConfig(torso_size=1, lstm_size=1, head_size=1),
+    acting=config_lib.ActingConfig(evaluation_epsilon=0.0),
+    transfer=config_lib.TransferConfig(flights=False),
+  )
+  agent = assembly.Agent(config, assembly.spec_by_name(env), (behavior,))
+  variables = jax.tree.map(
+    lambda x: np.zeros(x.shape, x.dtype), agent.variable_shapes
+  )
+  variables.agent[weight_transfer.ADVANTAGE_OUTPUT]['b'][-1] = 1.0
+  return agent, assembly.Learned(0, variables, None)

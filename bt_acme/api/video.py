@@ -4,7 +4,7 @@ import base64
 import dataclasses
 import pathlib
 
-from bt_acme import assembly, files
+from bt_acme import files
 from bt_acme.api import loading
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
@@ -76,7 +76,8 @@ def show(
     source: a run, a behavior, the workdir of a run, or anything that
       `load_behavior` accepts.
     env: the name of the environment; empty for the one used in training. The
-      shapes of observations and actions must equal those of training.
+      shapes of observations and actions must equal those of training. Behaviors
+      that were not trained, such as `FromCallable`, need a name.
     seed: the random seed of the episode.
     epsilon: the probability of a random action; None for the agent's
       `evaluation_epsilon`.
@@ -103,12 +104,12 @@ def show(
     'frames_per_second', frames_per_second, checks.setting(1.0, above=0)
   )
   checks.check_value('max_frames', max_frames, checks.setting(1, above=0))
-  policy = loading.load_policy(source)
+  agent, learned = loading.load_agent(source, env)
   return Video(
     recorder.film(
-      assembly.moved(policy.agent, env),
-      policy.variables,
-      policy.statistics,
+      agent,
+      learned.variables,
+      learned.statistics,
       suffix='.webm',
       seed=seed,
       epsilon=epsilon,

