@@ -16,7 +16,7 @@ _TAKE_PARTS = ('', 'work', 'plan')  # Commands that take a part of the runs.
 _FORMATS = ','.join(report.FORMATS)
 _PRETRAINING_HELP = (
   'shared (one policy for all seeds) or per_seed; defaults to per_seed for '
-  'smoke and laptop, and to shared, like the paper, for gpu and paper'
+  'smoke, and to shared, like the paper, for the other scales'
 )
 _SLOTS_HELP = (
   'slots that execute runs, such as cpu:4 or gpu:0,gpu:1/2; defaults to the '
