@@ -66,9 +66,9 @@ def test_a_workdir_stands_for_its_behavior(tmp_path, started):
   assert agent.behaviors[0].params_sha256 == behavior.params_sha256
 
 
-def test_only_policies_with_parameters_can_be_evaluated():
+def test_only_policies_with_parameters_join_a_bank():
   with pytest.raises(ValueError, match='source=.* is neither a run nor'):
-    bt_acme.evaluate(behaviors.ActionRepeat())
+    bt_acme.Bank('bank').add(behaviors.ActionRepeat(), 'repeat')
 
 
 @pytest.mark.parametrize('epsilon', [1.5, float('nan')])
