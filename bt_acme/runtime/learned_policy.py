@@ -23,7 +23,7 @@ def read(run: run_config.RunConfig, agent: assembly.Agent) -> assembly.Learned:
   if restored is None:
     raise ValueError(
       f'workdir={run.workdir!r} has no checkpoint yet. Let the run continue '
-      'until it has written one.'
+      'until it has written one, or pass the directory of an exported behavior.'
     )
   state, values = restored
   with saved_nodes.refusals(run):  # Damaged values can raise any error.
