@@ -22,6 +22,8 @@ PAGES = {
   'SECURITY.md': 'security',
   'benchmarks/README.md': 'benchmarks',
   'experiments/README.md': 'results',
+  'experiments/atari/README.md': 'atari',
+  'experiments/learning/README.md': 'small_environments',
   'experiments/paper/README.md': 'reproducing',
   'notebooks/README.md': 'tutorials',
 }

@@ -31,7 +31,7 @@ _TITLES = {
 _PERCENT = ('solved', 'training_solved')
 _DECIMALS = {'solved': 0, 'training_solved': 0, 'return': 2, 'half_solved': 0}
 _WITH_INTERVAL = ('solved', 'return', 'cells')
-README = pathlib.Path(__file__).parents[1] / 'README.md'
+README = pathlib.Path(__file__).with_name('README.md')
 _BEGIN = (
   '<!-- The tables of results.csv: python -m experiments.learning --publish -->'
 )
@@ -65,7 +65,7 @@ def report(
       else:
         missing.append(f'- {table.claim} on {table.env}')
     if shown:
-      lines += ['', f'### {claim}', '', claims.CLAIMS[claim]]
+      lines += ['', f'## {claim}', '', claims.CLAIMS[claim]]
       lines += _summary(shown, found)
       lines += [line for table in shown for line in _table(table, found)]
   if missing:
@@ -243,7 +243,7 @@ def rendered_readme(readme: str) -> str:
 
 
 def publish() -> None:
-  """Updates the tables in experiments/README.md, and the figure of `wide`."""
+  """Updates the tables in README.md, and the figure of `wide`."""
   tables = [table for table in claims.tables() if table.claim == 'wide']
   found = results.read(results.runs(tables), [results.PUBLISHED])
   panels.draw(

@@ -1,8 +1,8 @@
 """Writes tables, figures and the report that combines them.
 
 Published results are in the repository: `experiments/paper/measured/SCALE` has
-the data of a scale and a report with its figures, and `experiments/README.md`
-shows the claims.
+the data of a scale and a report with its figures, and `README.md` here shows
+the claims.
 """
 
 import pathlib
@@ -32,7 +32,7 @@ FORMATS = tuple(dict.fromkeys((*table_formats.FORMATS, *panels.FORMATS)))
 RESULTS = 'results'  # The directory of artifacts, next to the report.
 _MOST_NAMES = 100  # Maximum number of failed or missing runs to list.
 FOLDER = pathlib.Path(__file__).with_name('measured')
-README = pathlib.Path(__file__).parents[1] / 'README.md'
+README = pathlib.Path(__file__).with_name('README.md')
 _SCALE = 'laptop'  # The scale whose claims the README shows.
 _BEGIN = (
   f'<!-- Of paper/measured/{_SCALE}: python -m experiments.paper publish '

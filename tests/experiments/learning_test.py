@@ -159,7 +159,7 @@ def test_a_table_shows_every_seed_and_missing_results():
   other = dataclasses.replace(table, claim='no_harm', runs=(random,))
   *lines, _, title, _, last = report.report([table, other], found).splitlines()
   assert (title, last) == ('Tables without any results:', f'- no_harm on {ENV}')
-  assert lines[0] == '### transfer'
+  assert lines[0] == '## transfer'
   assert f'**{ENV}**' in lines
   assert lines[-3].startswith('| random | 0 | 0 | not run | not run |')
   assert lines[-2].startswith('| R2D2 | 400 | 2 | 2 [0, 4] | 0 of 2 | 0 4 |')
