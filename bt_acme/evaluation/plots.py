@@ -15,7 +15,6 @@ Curve = Tuple[np.ndarray, np.ndarray]  # actor steps, values
 _DPI = 130
 _POINTS = 200  # Number of actor steps to which curves are interpolated.
 _MARGIN = 2  # Width in cells of the margin around visited cells.
-_THOUSANDS = '{x:,.0f}'  # Format of large numbers on an axis.
 
 
 class Picture(figure_lib.Figure):
@@ -121,56 +120,9 @@ def stacked_shares(
   return _save(figure, path)
 
 
-def score_curve(
-  path: str,
-  training: Curve,
-  evaluation: Curve,
-  levels: Mapping[str, float],
-  *,
-  title: str,
-  training_label: str,
-  frames_per_actor_step: int,
-) -> Picture:
-  """Draws the scores of a run over actor steps and frames.
-
-  Args:
-    path: the path of the PNG; empty to write none.
-    training: the smoothed score in training, possibly empty.
-    evaluation: the score of each evaluation episode. A line connects the means
-      of episodes at the same actor step.
-    levels: reference scores by label, drawn as horizontal lines.
-    title: the title of the plot.
-    training_label: the label of the training curve.
-    frames_per_actor_step: the scale of the second axis, at the top.
-
-  Returns:
-    The figure.
-  """
-  figure, axes = _curve_axes(title, 'score', height=4.4)
-  axes.plot(*training, color='C0', label=training_label)
-  axes.plot(*evaluation, '.', color='C1', markersize=4, alpha=0.5)
-  axes.plot(*means_by_step(evaluation), 'o-', color='C1', label='evaluation')
-  for i, (label, level) in enumerate(levels.items(), start=2):
-    axes.axhline(level, color=f'C{i}', linestyle='--', label=label)
-  axes.set_xlim(left=0)
-  to_and_fro: Any = (
-    lambda actor_steps: actor_steps * frames_per_actor_step,
-    lambda frames: frames / frames_per_actor_step,
-  )
-  frames = axes.secondary_xaxis('top', functions=to_and_fro)
-  axes.xaxis.set_major_formatter(_THOUSANDS)
-  frames.xaxis.set_major_formatter(_THOUSANDS)
-  frames.set_xlabel('frames')
-  axes.grid(alpha=0.3)
-  axes.legend(edgecolor='none')
-  return _save(figure, path)
-
-
-def _curve_axes(
-  title: str, ylabel: str, *, height: float = 4.2
-) -> Tuple[Picture, Any]:
+def _curve_axes(title: str, ylabel: str) -> Tuple[Picture, Any]:
   """Returns a figure and its axes, for curves over actor steps."""
-  figure = Picture(figsize=(7, height))
+  figure = Picture(figsize=(7, 4.2))
   axes = figure.subplots()
   axes.set(xlabel='actor steps', ylabel=ylabel, title=title)
   return figure, axes

@@ -18,12 +18,17 @@ import numpy as np
 from bt_acme import environments
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
-from bt_acme.evaluation import human_normalized_scores, logs, plots, tables
+from bt_acme.evaluation import (
+  human_normalized_scores,
+  logs,
+  panels,
+  plots,
+  tables,
+)
 from bt_acme.runtime import workdir as workdir_lib
 from experiments import command_line, launching
 
 _WINDOW = 50  # Training episodes behind each point of the curve.
-_POINTS = 50  # Number of points on the curve.
 _PRESET = 'atari_small'
 _FRAMES_PER_ACTOR_STEP = 4
 
@@ -124,15 +129,21 @@ def show(config: TrainConfig) -> None:
     '--draw_only to continue training.',
   )
   scores = evaluation['actor_steps'], evaluation['episode_return']
-  training = training_curve(folder)
-  plots.score_curve(
-    str(folder / 'curve.png'),
-    training,
-    scores,
-    {f'{k} {v:,.1f}': v for k, v in levels.items()},
-    title=game,
-    training_label=f'training, mean of {_WINDOW} episodes',
-    frames_per_actor_step=_FRAMES_PER_ACTOR_STEP,
+  training = np.zeros(0), np.zeros(0)
+  if columns := logs.read_columns(str(folder), 'actor'):
+    training = plots.smoothed_curve(columns, 'episode_return', window=_WINDOW)
+  lines = (
+    panels.Line(f'training, mean of {_WINDOW} episodes', *training),
+    panels.Line('evaluation', *plots.means_by_step(scores)),
+  )
+  labeled = {f'{label} {level:,.1f}': level for label, level in levels.items()}
+  panel = panels.Panel(game, 'score', lines, labeled)
+  panels.draw(
+    folder / 'curve',
+    [panel],
+    columns=1,
+    xlabel='actor steps',
+    formats=('png',),
   )
   actor_steps = int(
     max(steps.max(initial=0) for steps, _ in (training, scores))
@@ -145,24 +156,6 @@ def show(config: TrainConfig) -> None:
     f'Wall time:       {seconds}, including interruptions\n'
     f'Learning curve:  {folder / "curve.png"}'
   )
-
-
-def training_curve(folder: pathlib.Path) -> plots.Curve:
-  """Returns the moving average of training scores; empty without episodes.
-
-  Only the last point of each fiftieth of the curve is kept. If all episodes are
-  equally long, the episodes of all environments end at the same time, and a
-  curve through all points would look like a staircase.
-  """
-  columns = logs.read_columns(str(folder), 'actor')
-  if not columns:
-    return np.zeros(0), np.zeros(0)
-  steps, values = plots.smoothed_curve(
-    columns, 'episode_return', window=_WINDOW
-  )
-  parts = np.ceil(_POINTS * steps / steps.max(initial=1))
-  is_last = np.diff(parts, append=np.inf) > 0
-  return steps[is_last], values[is_last]
 
 
 def table(game: str, scores: plots.Curve) -> str:
