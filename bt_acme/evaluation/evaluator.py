@@ -63,9 +63,13 @@ class Evaluator:
       flights: whether the agent starts flights, as in training.
 
     Raises:
-      ValueError: if an environment does not exist, or if epsilon is not a
-        probability.
+      ValueError: if an environment does not exist, if epsilon is not a
+        probability, or if the agent has no flights to start.
     """
+    if flights and not (agent.transfer and agent.transfer.flights):
+      raise ValueError(
+        'flights=True needs an agent that was trained with flights. Remove it.'
+      )
     if epsilon is None:
       epsilon = agent.config.acting.evaluation_epsilon
     epsilon_lib.check(epsilon)

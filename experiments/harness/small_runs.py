@@ -72,6 +72,7 @@ class SmallRun:
     shared: whether a run of BT exports its policy, so that others transfer it.
     preset: the preset of the agent's settings.
     seed: the seed of the run, and of the pre-training runs that it depends on.
+    fixed_seed: whether runs with other seeds need this run with its own seed.
   """
 
   is_evaluation: ClassVar[bool] = False  # Small runs use only cores.
@@ -91,20 +92,22 @@ class SmallRun:
   shared: bool = False
   preset: str = 'minigrid'
   seed: int = 0
+  fixed_seed: bool = False
 
   def __str__(self) -> str:
     env = self.env.replace('MiniGrid-', '').replace('-v0', '')
     return f'{self.algorithm}, {env}, seed {self.seed}'
 
   def with_seed(self, seed: int) -> 'SmallRun':
-    """Returns the run with another seed."""
-    return dataclasses.replace(self, seed=seed)
+    """Returns the run with another seed, unless its own is fixed."""
+    return self if self.fixed_seed else dataclasses.replace(self, seed=seed)
 
   @property
   def id(self) -> str:
     """The name of the run's files: algorithm, environment, seed and hash."""
     words = re.sub(r'[^0-9A-Za-z.=-]+', '_', f'{self.env} {self.algorithm}')
-    return f'{words}-{self.seed}-{self.hash}'
+    # File names are limited to 255 bytes, the number of environments is not.
+    return f'{words[:150]}-{self.seed}-{self.hash}'
 
   @property
   def exports(self) -> bool:
@@ -143,7 +146,7 @@ class SmallRun:
 
   @property
   def behaviors(self) -> list[Behavior]:
-    """The transferred behaviors; pre-training runs have the same seed."""
+    """The transferred behaviors; pre-training runs have the run's seed."""
     found = self.behavior or ()
     return [
       each if isinstance(each, str) else each.with_seed(self.seed)
@@ -278,7 +281,8 @@ def _execute(
     'episodes': {name: episodes[name].tolist() for name in _curves(run)},
   }
   if run.record:
-    (recordings,) = _play(run, agent, states[-1:], flights=True)
+    flies = run.kind in ('bt', 'program')
+    (recordings,) = _play(run, agent, states[-1:], flights=flies)
     result['films'] = [
       [r.actions, r.sources, r.metrics['episode_return']] for r in recordings
     ]

@@ -67,6 +67,12 @@ def test_flights_are_disabled_by_default(made):
     assert types.FLIGHT not in recording.sources
 
 
+def test_an_agent_without_flights_starts_none():
+  agent = assembly.Agent(config_lib.R2D2Config(), assembly.spec_by_name(_NAME))
+  with pytest.raises(ValueError, match='trained with flights'):
+    Evaluator(agent, episodes=2, seed=5, flights=True)
+
+
 def test_the_behavior_in_control_selected_the_action(made):
   agent, variables = made
   evaluator = Evaluator(agent, episodes=2, seed=5, epsilon=0.8, flights=True)
