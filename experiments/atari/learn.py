@@ -139,11 +139,7 @@ def show(config: TrainConfig) -> None:
   labeled = {f'{label} {level:,.1f}': level for label, level in levels.items()}
   panel = panels.Panel(game, 'score', lines, labeled)
   panels.draw(
-    folder / 'curve',
-    [panel],
-    columns=1,
-    xlabel='actor steps',
-    formats=('png',),
+    folder / 'curve', [panel], columns=1, xlabel='actor steps', formats=('png',)
   )
   actor_steps = int(
     max(steps.max(initial=0) for steps, _ in (training, scores))

@@ -10,6 +10,7 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   laws         Other rules for starting and ending flights.
   longer       The task of `alone` in which BT is worse, with more steps.
   wide         One behavior helps in many tasks.
+  baselines    The tasks of `wide` with more baselines.
   budget       Tasks of `wide` with more steps.
   preset       The tasks of `wide` with another preset.
   bank         Five behaviors, drawn uniformly or with learned priorities.

@@ -2,9 +2,9 @@
 
 Several tables may show the same run, which is executed only once. Run `s` of an
 algorithm that transfers a behavior uses the behavior of pre-training run `s`,
-or always the same behavior that comes with the package (`margin`, `alone`,
-`laws`, `longer`, `wide`, `budget`, `preset`). Most results therefore show how
-consistent pre-training and transfer are together.
+or always the same behavior (`margin`, `alone`, `laws`, `longer`, `wide`,
+`baselines`, `budget`, `preset`). Most results therefore show how consistent
+pre-training and transfer are together.
 
 The environments were chosen as follows. Each cell of the chain has its own
 mapping of the two actions, so that no constant action moves along the chain.
@@ -81,10 +81,15 @@ def _run(env: str, data: Dict[str, Any]) -> Run:
     env: the environment.
     data: the arguments of the run. With `order`, environments in the order in
       which they are learned, the run also transfers the policies learned in
-      those before its own.
+      those before its own, which have the role `learned_role`.
   """
   values = {**data, 'env': env}
+  role = values.pop('learned_role', '')
   if order := values.pop('order', []):
     earlier = [_run(each, data) for each in order[: order.index(env)]]
     values['behavior'] = [*data['behavior'], *earlier]
+    if earlier and role:
+      roles = ['both'] * len(data['behavior']) + [role] * len(earlier)
+      settings = {'behavior_roles': ','.join(roles)}
+      values['settings'] = {**data['settings'], **settings}
   return small_runs.of_data(values)

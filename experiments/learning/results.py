@@ -39,14 +39,12 @@ def runs(tables: Sequence[claims.Table]) -> List[claims.Run]:
 def of_folder(runs: Iterable[claims.Run], folder: pathlib.Path) -> Results:
   """Reads the existing results of runs, published or in a directory.
 
-  JSON files in `results/` take precedence. CSV files there and `results.csv`
-  were written by earlier versions.
+  Those in the directory take precedence.
   """
-  tables = sorted((folder / 'results').glob('*.csv'))
   runs = list(runs)
   found = {run: run.result(folder) for run in runs}
   return {
-    **read(runs, [PUBLISHED, folder / 'results.csv', *tables]),
+    **read(runs, [PUBLISHED]),
     **{run: result['row'] for run, result in found.items() if result},
   }
 

@@ -75,16 +75,13 @@ def test_a_result_with_other_settings_is_ignored(folder):
     assert not results.of_folder([other.with_seed(3)], folder)
 
 
-def test_results_of_earlier_versions_are_read_and_replaced(tmp_path):
-  run = ARMS[-1]
+def test_a_result_replaces_one_with_other_settings(tmp_path):
+  run, path = ARMS[-1], tmp_path / 'results.csv'
   longer = dataclasses.replace(run, actor_steps=500)
-  path = tmp_path / 'results' / f'{run.id}.csv'
-  assert not results.of_folder([run], tmp_path)
   results.add({run: {'solved': 0.25}}, path)
-  assert results.of_folder([run], tmp_path) == {run: {'solved': 0.25}}
+  assert results.read([run, longer], [path]) == {run: {'solved': 0.25}}
   results.add({longer: {'solved': 0.5}}, path)
-  found = results.of_folder([run, longer], tmp_path)
-  assert found == {longer: {'solved': 0.5}}
+  assert results.read([run, longer], [path]) == {longer: {'solved': 0.5}}
 
 
 def test_policies_of_earlier_tasks_are_learned_first_and_then_transferred(
@@ -114,8 +111,10 @@ def test_each_goal_transfers_the_policies_of_the_goals_before_it():
     for run in table.runs
     if table.claim == 'continual' and len(run.behaviors) == 5
   ]
-  assert len({run.algorithm for run in last}) == len(last) == 3
+  assert len({run.algorithm for run in last}) == len(last) == 6
   for run in last:
+    roles = run.settings.get('behavior_roles', '')
+    assert roles == 'both,fly,fly,fly,fly' * run.algorithm.startswith('fly')
     explorer, *earlier = run.behaviors
     assert explorer == 'minigrid-explorer'
     assert len({run.env, *(each.env for each in earlier)}) == 5
@@ -244,7 +243,15 @@ def test_environments_are_valid_and_names_of_runs_are_unique():
       assert run.env == table.env
       assert run.hash  # The settings are valid.
   for env in {each.env for run in runs for each in (run, *run.needed)}:
-    environments.make(env, seed=0).close()
+    for name in environments.names_in(env):
+      environments.make(name, seed=0).close()
+
+
+def test_all_seeds_transfer_a_pre_training_run_with_a_fixed_seed():
+  run = _run("BT, RND's behavior", 'MiniGrid-FourRooms-v0:fixed=7')
+  (first,), (second,) = (run.with_seed(seed).needed for seed in (0, 3))
+  assert first == second and first.seed == 1
+  assert len(f'{first.id}.json') < 256  # It names eight environments.
 
 
 def _execute(run, folder):
