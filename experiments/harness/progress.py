@@ -13,16 +13,18 @@ from experiments.harness import records, slots, small_runs, workers
 def complete(
   runs: Sequence[Any], folder: pathlib.Path, *, processes: int
 ) -> int:
-  """Executes runs and shows their progress.
+  """Executes runs, and those that they depend on, and shows their progress.
 
   Args:
-    runs: the runs in order of execution.
+    runs: the runs in order of execution. Pre-training runs that are not done
+      precede the runs that need them.
     folder: directory of results and behaviors, shared by all workers.
     processes: number of runs at a time, with one thread each.
 
   Returns:
     An exit code; failures have been printed.
   """
+  runs = records.with_needed(runs, lambda run: not run.is_done(folder))
   bar = progress.Progress(max(1, sum(run.actor_steps for run in runs)))
   steps: dict[str, int] = {}
   numbers = itertools.count(1)

@@ -41,7 +41,7 @@ from typing import List, Sequence
 
 from bt_acme.config import checks
 from experiments import command_line
-from experiments.harness import progress, records
+from experiments.harness import progress
 from experiments.learning import claims, report, results
 
 _FAILED = 1  # The exit code if some runs have failed.
@@ -123,10 +123,7 @@ def complete(
     An exit code; failures have been printed.
   """
   found = results.of_folder(runs, folder)
-  todo = records.with_needed(
-    (run for run in runs if run not in found),
-    lambda run: not run.is_done(folder),
-  )
+  todo = [run for run in runs if run not in found]
   return progress.complete(todo, folder, processes=processes)
 
 

@@ -14,7 +14,7 @@ from experiments import launching
 from experiments.demo import __main__ as demo
 from experiments.demo import plan as plan_lib
 from experiments.demo import report
-from experiments.harness import records, small_runs
+from experiments.harness import records, small_runs, workers
 
 # Pre-training is too short for the learner.
 pytestmark = pytest.mark.filterwarnings('ignore:The learner took no step')
@@ -45,7 +45,7 @@ def _tiny(arm, steps):
   if isinstance(behavior, small_runs.SmallRun):
     behavior = _NGU
   if isinstance(behavior, tuple):
-    behavior = behavior[0], 'uniform'
+    behavior = behavior[0], _NGU
     settings['behavior_roles'] = 'both,fly'
   return dataclasses.replace(
     arm,
@@ -73,15 +73,18 @@ def execute_in_this_process(shared_functions):
   """Executes all runs in this process, which compiles each function once."""
   del shared_functions
 
-  def complete(runs, folder, *, processes):
-    assert processes == 2
-    for run in runs:
-      assert run.is_ready(folder)
-      run.call(folder)(lambda news: None)
-    return 0
+  def worker(folder, runs, slots, **callbacks):
+    def work():
+      assert len(slots) == 2
+      for run in runs:
+        assert run.is_ready(folder)
+        run.call(folder)(lambda news: None)
+      return workers.Outcome(len(runs), [], [], 0)
+
+    return types.SimpleNamespace(work=work)
 
   with pytest.MonkeyPatch.context() as patch:
-    patch.setattr(demo, 'progress', types.SimpleNamespace(complete=complete))
+    patch.setattr(workers, 'Worker', worker)
     yield
 
 
@@ -110,7 +113,8 @@ def test_shipped_behaviors_are_shown_and_used_as_a_bank(tmp_path, here, capsys):
   )
   assert random < 0.5 < solved
   learned = _BANK.run('bank, learned', _TASK, 3)
-  assert learned.transferred(tmp_path) == ['minigrid-explorer', 'uniform']
+  path = str(_NGU.with_seed(3).exported(tmp_path))
+  assert learned.transferred(tmp_path) == ['minigrid-explorer', path]
   episodes = learned.result(tmp_path)['episodes']
   np.testing.assert_allclose(
     np.sum([episodes[f'flight_priority_{k}'] for k in range(2)], axis=0), 1
