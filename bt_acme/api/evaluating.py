@@ -150,8 +150,9 @@ def evaluate(
   Raises:
     ValueError: if the behavior cannot be loaded, if the environment does not
       exist or has other shapes, if `episodes` is not positive, if `seed` is
-      not between 0 and 2^32 - 1, if `epsilon` is not a probability, or if the
-      episodes need more memory than this machine has.
+      not between 0 and 2^32 - 1, if `epsilon` is not a probability, if the
+      agent has no flights to start, or if the episodes need more memory than
+      this machine has.
 
   Example:
     ```python

@@ -90,7 +90,8 @@ def show(
 
   Raises:
     ValueError: if the environment does not exist, has other shapes, or cannot
-      be rendered, or if another argument is outside its range.
+      be rendered, if the agent has no flights to start, or if another argument
+      is outside its range.
 
   Example:
     ```python
