@@ -99,9 +99,15 @@ def bt() -> Iterator[harness.Comparison]:
   one = _steps(our_side.ActorProcess(our_side.make_bt_agent(_GAME)).turn)
   r2d2 = _steps(our_side.ActorProcess(our_side.make_agent(_GAME)).turn)
   five = _steps(our_side.ActorProcess(our_side.make_bt_agent(_GAME, 5)).turn)
+  # In each episode, the first behavior and the one that is drawn process steps.
+  agent = our_side.make_bt_agent(
+    _GAME, 5, behavior_roles='both,fly,fly,fly,fly', behavior_draws='episode'
+  )
+  drawn = _steps(our_side.ActorProcess(agent).turn)
   for name, num, ours, theirs, peer in (
     ('bt', 1, one, r2d2, 'our R2D2'),
     ('bt K=5', 5, five, one, 'K=1'),
+    ('bt K=5, drawn', 1.8, drawn, one, 'K=1'),
   ):
     yield harness.Comparison(
       name,

@@ -32,7 +32,9 @@ def make_agent(
   )
 
 
-def make_bt_agent(game: str, num_behaviors: int = 1) -> assembly.Agent:
+def make_bt_agent(
+  game: str, num_behaviors: int = 1, **settings: Any
+) -> assembly.Agent:
   """Makes a BT agent whose behaviors are exported NGU agents, untrained."""
   explorer = make_agent(game, config_lib.NGUConfig)
   with tempfile.TemporaryDirectory() as folder:
@@ -47,7 +49,8 @@ def make_bt_agent(game: str, num_behaviors: int = 1) -> assembly.Agent:
     loaded = tuple(
       behaviors.Exported(f'{folder}/behavior') for _ in range(num_behaviors)
     )
-  return assembly.Agent(config_lib.BTConfig(), explorer.spec, loaded, ())
+  config = config_lib.BTConfig(transfer=config_lib.TransferConfig(**settings))
+  return assembly.Agent(config, explorer.spec, loaded, ())
 
 
 def start_replay(agent: assembly.Agent) -> reverb.Server:

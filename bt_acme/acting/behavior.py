@@ -90,6 +90,17 @@ class Host:
     del observation, prev_action, is_first, is_last
     return ()
 
+  def skip(self, environments: np.ndarray) -> None:
+    """Receives, before `update`, which environments the core side skipped.
+
+    They have no new features. Called for behaviors that process only the
+    episodes of their own flights (`TransferConfig.occasional`).
+
+    Args:
+      environments: bool [N].
+    """
+    del environments
+
   def update(self, features: Features) -> None:
     """Updates the host with the core side's features, arrays [N, ...]."""
     del features

@@ -99,6 +99,9 @@ class VectorActor:
         else ()
       ),
     )
+    self._occasional: Tuple[int, ...] = ()
+    if transfer and not evaluation:
+      self._occasional = transfer.occasional(num_behaviors)
     self.intrinsic: Optional[host_reward.HostReward] = None
     # Whether an action gets the reward of the observation that it leads to.
     self._rewards_next = False
@@ -286,6 +289,8 @@ class VectorActor:
         own, self._step.is_first, self._step.is_last
       )
     else:
+      for k in self._occasional:
+        self._hosts[k].skip(self._extras['flight_behavior'] != k)
       for host, host_features in zip(self._hosts, features, strict=True):
         host.update(host_features)
     for i, (transition, final) in self._waiting.items():

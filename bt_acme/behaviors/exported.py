@@ -158,13 +158,19 @@ class _RewardHost(behavior.Host):
     self._last = np.zeros(num_environments, np.float32)
     self._is_first = np.ones(num_environments, bool)
     self._is_last = np.zeros(num_environments, bool)
+    self._skipped = np.zeros(num_environments, bool)
 
   def inputs(self, *shown: np.ndarray) -> np.ndarray:
     *_, self._is_first, self._is_last = shown
     return np.where(self._is_first, 0, self._last).astype(np.float32)
 
+  def skip(self, environments: np.ndarray) -> None:
+    self._skipped = environments
+
   def update(self, features: behavior.Features) -> None:
-    self._last = self._reward.take(features, self._is_first, self._is_last)
+    self._last = self._reward.take(
+      features, self._is_first, self._is_last, self._skipped
+    )
 
   def state(self) -> behavior.HostState:
     return {'reward': self._reward.state(), 'last': self._last}

@@ -260,6 +260,17 @@ class TransferConfig:
     roles = self.roles(num_behaviors)
     return tuple(k for k, role in enumerate(roles) if role != 'fly')
 
+  def occasional(self, num_behaviors: int) -> tuple[int, ...]:
+    """Returns the behaviors that need only the episodes of their own flights.
+
+    In training, these are the behaviors without an extra action, if all flights
+    of an episode belong to one behavior.
+    """
+    if not (self.flights and self.draws_by_episode):
+      return ()
+    extra = self.extra_behaviors(num_behaviors)
+    return tuple(k for k in range(num_behaviors) if k not in extra)
+
   def proposers(
     self, num_behaviors: int, *, evaluation: bool
   ) -> tuple[int, ...]:

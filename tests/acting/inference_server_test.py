@@ -79,7 +79,11 @@ def compile_for_most_groups(steps, *args):
     ('ngu', False, False),
     ('ngu:reward_observation=next', True, True),
     ('bt:flight_law=triggered,flight_epsilon=0.5', False, False),
-    ('bt:flight_law=jump_start,flight_priorities=learned', True, False),
+    (
+      'bt:flight_law=jump_start,flight_priorities=learned,extra_action=False',
+      True,
+      False,
+    ),
   ],
 )
 def test_a_server_selects_the_same_actions_as_the_actors(

@@ -65,6 +65,9 @@ class BTActor(acme.Actor):
         len(self._behaviors), evaluation=evaluation
       ),
     )
+    self._occasional: Tuple[int, ...] = ()
+    if not evaluation:
+      self._occasional = transfer.config.occasional(len(self._behaviors))
     core = outer_core.make_core(transfer, evaluation=evaluation)
     self._params = bt_actor.BTParams((), params)
     self._step = outer_core.jit_step(core)
@@ -98,6 +101,8 @@ class BTActor(acme.Actor):
     select = self._select_discrete if self._is_discrete else self._select_vector
     extras, self._action, self._label = select(inputs, host_inputs)
     self._actor_steps += 1
+    for k in self._occasional:
+      self._hosts[k].skip(extras['flight_behavior'] != k)
     for host, features in zip(self._hosts, extras['features'], strict=True):
       host.update(features)
     self._episode.count(

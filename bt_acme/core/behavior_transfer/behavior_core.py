@@ -1,9 +1,9 @@
 """The core side of a behavior (π_p): a black box from observations to actions.
 
 A behavior receives every step and the executed action, even when that action
-was selected elsewhere, unless it cannot act (`TransferConfig.proposers`). Its
-proposal is therefore a valid output of its policy at every step. Behaviors are
-never trained.
+was selected elsewhere, unless it cannot act (`TransferConfig.proposers`), or
+not in this episode (`TransferConfig.occasional`). Its proposal is therefore a
+valid output of its policy at every step. Behaviors are never trained.
 """
 
 import warnings

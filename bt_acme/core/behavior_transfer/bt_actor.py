@@ -17,6 +17,7 @@ from bt_acme.core.behavior_transfer import (
   behavior_core,
   flight_laws,
   flights,
+  skipping,
 )
 
 
@@ -93,6 +94,8 @@ class _Parts(NamedTuple):
       unless the input has others.
     extra_behaviors: the behavior of each extra action.
     proposers: the behaviors that process the steps; the others propose 0.
+    occasional: the behaviors of these that process only the steps of episodes
+      for which they are drawn.
     law: decides when flights start and end.
     use_flights: whether flights can start.
   """
@@ -104,6 +107,7 @@ class _Parts(NamedTuple):
   weights: Tuple[float, ...]
   extra_behaviors: Tuple[int, ...]
   proposers: Tuple[int, ...]
+  occasional: Tuple[int, ...]
   law: flights.FlightLaw
   use_flights: bool
 
@@ -127,11 +131,13 @@ def wrap(
 
   The agent and every behavior process every step, even if another component
   selects the action; in evaluations, most behaviors without an extra action do
-  not (`TransferConfig.proposers`), because they never act. A recurrent state
-  that skipped a flight would describe an episode that never happened. With
-  `flight_recurrent_state='hold'`, the agent's state stays unchanged during
-  flights, in the learner's unroll too. With `flight_behavior_state='restart'`,
-  a behavior's state covers only the steps since its last flight started.
+  not (`TransferConfig.proposers`), because they never act, and in training,
+  some process only their own episodes (`TransferConfig.occasional`). A
+  recurrent state that skipped a flight would describe an episode that never
+  happened. With `flight_recurrent_state='hold'`, the agent's state stays
+  unchanged during flights, in the learner's unroll too. With
+  `flight_behavior_state='restart'`, a behavior's state covers only the steps
+  since its last flight started.
 
   Args:
     actor_core: the agent's actor core. Its choices are the A actions and one
@@ -163,6 +169,7 @@ def wrap(
     weights=flights.relative_weights(config, behavior_weights, len(behaviors)),
     extra_behaviors=config.extra_behaviors(len(behaviors)),
     proposers=config.proposers(len(behaviors), evaluation=evaluation),
+    occasional=() if evaluation else config.occasional(len(behaviors)),
     law=flight_laws.for_config(config, learner or config_lib.LearnerConfig()),
     use_flights=config.flights and not evaluation,
   )
@@ -294,7 +301,12 @@ def _propose(
   for i in parts.proposers:
     starts_flight = flight_step.starts & (flight_step.behavior == i)
     begins = starts_flight & restarts
-    proposals[i], new_states[i] = parts.behaviors[i].step(
+    step = parts.behaviors[i].step
+    if i in parts.occasional:
+      step = functools.partial(
+        skipping.skip_where_idle(step), flight_step.behavior == i
+      )
+    proposals[i], new_states[i] = step(
       params[i],
       behavior_core.BehaviorInput(
         observation=inputs.agent.observation,

@@ -6,7 +6,7 @@ the device.
 """
 
 import functools
-from typing import Any, NamedTuple, Tuple
+from typing import Any, NamedTuple, Tuple, Union
 
 import jax
 import jax.numpy as jnp
@@ -58,11 +58,12 @@ def step(
   features: features_lib.Features,
   is_first: jax.Array,
   is_last: jax.Array,
+  skipped: Union[jax.Array, bool] = False,
 ) -> Tuple[reward_lib.Rewarded, RewardState]:
   """Computes the rewards of one observation in each of N out of M environments.
 
-  An observation that is not rewarded (`rewards.is_rewarded`) gets 0 and does
-  not affect later rewards; its alpha is undefined.
+  An observation that is skipped or not rewarded (`rewards.is_rewarded`) gets 0
+  and does not affect later rewards; its alpha is undefined.
 
   The memories are read in place, and one row of each is written. They are not
   copied if the caller donates the state.
@@ -74,6 +75,8 @@ def step(
     features: the features of the observations, [N, ...].
     is_first: bool [N], whether an episode starts with the observation.
     is_last: bool [N], whether an episode ends with the observation.
+    skipped: bool [N], whether there are no features of the observation. If so,
+      there are none in the whole episode.
 
   Returns:
     The rewards of the N environments, and the state after the observations,
@@ -100,9 +103,9 @@ def step(
     # reward is NaN, and later rewards are then NaN anyway.
     row = jnp.where(jnp.isnan(reward)[:, None], jnp.nan, features.embedding)
     memories = episodic_memory.insert(memories, rows, memory.inserted + 1, row)
-  # The memory of an ending episode needs no masking, because the next episode
-  # clears it.
-  active = rewards.is_rewarded(config, is_last)
+  # The memory of an ending or a skipped episode needs no masking, because the
+  # next episode clears it.
+  active = rewards.is_rewarded(config, is_last) & ~jnp.bool_(skipped)
   after = arrays.tree_where(active, after, before)
   statistics = jax.tree.map(lambda x, y: x.at[rows].set(y), statistics, after)
   rewarded = reward_lib.Rewarded(jnp.where(active, reward, 0.0), after, alpha)

@@ -60,6 +60,7 @@ class HostReward:
     features: Union[features_lib.Features, reward_lib.Rewarded],
     is_first: Bools,
     is_last: Bools,
+    skipped: Union[Bools, bool] = False,
   ) -> Floats:
     """Returns the rewards of one observation of each environment.
 
@@ -68,16 +69,17 @@ class HostReward:
         on a device, whose statistics then replace the current ones.
       is_first: bool [N], whether an episode starts with the observation.
       is_last: bool [N], whether an episode ends with the observation.
+      skipped: bool [N], whether there are no features of the observation.
 
     Returns:
-      float32 [N]. An observation that is not rewarded (`rewards.is_rewarded`)
-      gets 0 and does not affect later rewards.
+      float32 [N]. An observation that is skipped or not rewarded
+      (`rewards.is_rewarded`) gets 0 and does not affect later rewards.
     """
     if isinstance(features, reward_lib.Rewarded):
       self.alpha = features.alpha
       self.restore_statistics(features.statistics)
       return np.asarray(features.reward)
-    active = rewards.is_rewarded(self._config, is_last)
+    active = rewards.is_rewarded(self._config, is_last) & ~np.bool_(skipped)
     rewarded = rewards.evaluate(
       self._config,
       features_lib.Features(*(np.asarray(x, np.float64) for x in features)),

@@ -236,6 +236,25 @@ def test_in_evaluations_only_behaviors_with_an_extra_action_act():
   assert set(chosen) == {_A, _A + 1}
 
 
+def test_behaviors_that_only_fly_may_skip_the_episodes_of_others():
+  settings = {'behavior_roles': 'both,fly,fly', 'behavior_draws': 'episode'}
+  actions, extras, states, _ = _run(seed=2, num_behaviors=3, **settings)
+  flies = extras['flight_behavior']
+  assert set(np.diff(flies).nonzero()[0] + 1) <= set(_STARTS)
+  assert set(flies) == {0, 1, 2}
+  in_flight = extras['source'] == types.FLIGHT
+  for k in range(3):
+    proposals, seen = _witness_proposals(actions, 100 * k)
+    acts = (flies == k) | (k == 0)
+    assert (acts & in_flight).any()
+    np.testing.assert_array_equal(
+      extras['proposals'][:, k], np.where(acts, proposals, 0)
+    )
+    last = np.maximum.accumulate(np.where(acts, np.arange(_LENGTH), -1))
+    expected = np.where(last < 0, 0, np.array(seen)[last])
+    np.testing.assert_array_equal(states.behaviors[k], expected)
+
+
 def test_the_input_may_have_the_weights_of_a_flight():
   _, core, params = _wrapped(num_behaviors=3, **_ALWAYS)
 

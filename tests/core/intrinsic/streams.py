@@ -38,13 +38,17 @@ def make_stream(kind='random', seed=0):
   return np.float32(embeddings), np.float32(errors), is_first
 
 
-def on_host(reward, stream, is_last=None):
+def on_host(reward, stream, is_last=None, skipped=None):
   """Returns the rewards [T, N] of a `HostReward`."""
-  is_last = np.zeros_like(stream[2]) if is_last is None else is_last
+  none = np.zeros_like(stream[2])
+  is_last = none if is_last is None else is_last
+  skipped = none if skipped is None else skipped
   return np.stack(
     [
-      reward.take(features.Features(*given), first, last)
-      for *given, first, last in zip(*stream, is_last, strict=True)
+      reward.take(features.Features(*given), *flags)
+      for *given, flags in zip(
+        *stream[:2], zip(stream[2], is_last, skipped, strict=True), strict=True
+      )
     ]
   )
 
@@ -63,14 +67,13 @@ def on_device(config, num_environments=N):
 
   def run(*stream):
     def take(states, row):
-      embedding, error, is_first, is_last = row
+      embedding, error, *flags = row
       rewarded, states = device_reward.step(
         config,
         states,
         rows,
         features.Features(embedding, error),
-        is_first,
-        is_last,
+        *flags,
       )
       return states, (rewarded.reward, rewarded.alpha)
 

@@ -1,0 +1,87 @@
+"""Batched steps that skip the environments in which a behavior cannot act.
+
+If all flights of an episode belong to one behavior, the others need not process
+its steps. So the time of a step hardly grows with the number of behaviors.
+"""
+
+from typing import Any, Callable, Tuple
+
+import jax
+import jax.numpy as jnp
+
+from bt_acme.core import arrays, types
+from bt_acme.core.behavior_transfer import behavior_core
+
+# A batch of N environments is processed in at most this many blocks.
+_MAX_BLOCKS = 8
+_MIN_BLOCK_SIZE = 4
+
+_Step = Callable[[types.Params, Any, Any], Tuple[jax.Array, Any]]
+
+
+def skip_where_idle(
+  step: _Step,
+) -> Callable[[jax.Array, types.Params, Any, Any], Tuple[jax.Array, Any]]:
+  """Makes the step of a behavior skip environments under `jax.vmap`.
+
+  Only the blocks of environments that need the step are computed. Elsewhere,
+  the state stays unchanged and the proposal is 0.
+
+  Args:
+    step: `BehaviorCore.step`.
+
+  Returns:
+    The same function with an additional first argument, bool []: whether the
+    environment needs the step. Parameters must not vary between environments.
+  """
+
+  @jax.custom_batching.custom_vmap
+  def skipping(
+    acts: jax.Array,
+    params: types.Params,
+    inputs: behavior_core.BehaviorInput,
+    state: Any,
+  ) -> Tuple[jax.Array, Any]:
+    proposal, after = step(params, inputs, state)
+    proposal = jnp.where(acts, proposal, 0).astype(jnp.int32)
+    return proposal, arrays.tree_where(acts, after, state)
+
+  @skipping.def_vmap
+  def batched(
+    num: int,
+    in_batched: Any,
+    acts: jax.Array,
+    params: types.Params,
+    inputs: behavior_core.BehaviorInput,
+    state: Any,
+  ) -> Tuple[Any, Any]:
+    del in_batched
+    size = max(_MIN_BLOCK_SIZE, -(-num // _MAX_BLOCKS))
+    # The environments that need the step come first, then N as padding.
+    order = jnp.where(jnp.sort(~acts), num, jnp.argsort(~acts))
+    order = jnp.pad(order, (0, size), constant_values=num)
+
+    def block(carry: Any) -> Any:
+      start, proposals, states = carry
+      rows = jax.lax.dynamic_slice(order, (start,), (size,))
+      own_inputs, own = jax.tree.map(
+        lambda x: x.at[rows].get(mode='clip'), (inputs, states)
+      )
+      proposal, after = jax.vmap(step, in_axes=(None, 0, 0))(
+        params, own_inputs, own
+      )
+      proposals, states = jax.tree.map(
+        lambda x, y: x.at[rows].set(y, mode='drop'),
+        (proposals, states),
+        (proposal.astype(jnp.int32), after),
+      )
+      return start + size, proposals, states
+
+    start, zeros = jnp.zeros([], jnp.int32), jnp.zeros(num, jnp.int32)
+    _, proposals, states = jax.lax.while_loop(
+      lambda carry: carry[0] < jnp.sum(acts), block, (start, zeros, state)
+    )
+    outputs = (proposals, states)
+    return outputs, jax.tree.map(lambda _: True, outputs)
+
+  return skipping
