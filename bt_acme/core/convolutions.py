@@ -83,10 +83,15 @@ def _by_blocks(stride: int, x: jax.Array, w: jax.Array) -> jax.Array:
 
 def _by_patches(stride: int, x: jax.Array, w: jax.Array) -> jax.Array:
   kernel = w.shape[0]
-  height, width = (1 + (side - kernel) // stride for side in x.shape[1:3])
-  patches = [
-    x[:, i : i + stride * height : stride, j : j + stride * width : stride]
+  height, width = (side - (side - kernel) % stride for side in x.shape[1:3])
+  # Indexing with a stride would gather the pixels one by one.
+  rows = [
+    jax.lax.slice_in_dim(x, i, height - kernel + i + 1, stride, axis=1)
     for i in range(kernel)
+  ]
+  patches = [
+    jax.lax.slice_in_dim(row, j, width - kernel + j + 1, stride, axis=2)
+    for row in rows
     for j in range(kernel)
   ]
   return jnp.concatenate(patches, axis=-1) @ w.reshape(-1, w.shape[-1])
