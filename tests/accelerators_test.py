@@ -37,7 +37,11 @@ def make_agent(kind, folder, spec=accelerated.ATARI, **groups):
     behaviors.ActionRepeat(),
     behaviors.Uniform(),
   )
-  config = config_lib.BTConfig(**groups)
+  # The exported behavior and two others skip the episodes of others.
+  transfer = config_lib.TransferConfig(
+    behavior_roles='fly,both,fly,fly', behavior_draws='episode'
+  )
+  config = config_lib.BTConfig(transfer=transfer, **groups)
   return assembly.Agent(config, spec, transferred)
 
 
