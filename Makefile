@@ -53,7 +53,7 @@ demo: setup  ## Transfer the behavior that comes with the package: 4 to 12 minut
 demo-full: setup  ## Pre-train without rewards, then transfer.
 	@$(PYTHON_FULL) -m experiments.demo --full --workdir=runs/demo_full
 
-demo-bank: setup  ## Learn which of several behaviors helps: about 12 minutes.
+demo-bank: setup  ## Learn which of several behaviors helps: about ten minutes.
 	@$(PYTHON_FULL) -m experiments.demo --bank --workdir=runs/demo_bank
 
 paper: setup  ## Reproduce a table or figure of the paper: ARTIFACT=table3 SCALE=smoke.
