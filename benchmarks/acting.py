@@ -99,7 +99,7 @@ def bt() -> Iterator[harness.Comparison]:
   one = _steps(our_side.ActorProcess(our_side.make_bt_agent(_GAME)).turn)
   r2d2 = _steps(our_side.ActorProcess(our_side.make_agent(_GAME)).turn)
   five = _steps(our_side.ActorProcess(our_side.make_bt_agent(_GAME, 5)).turn)
-  # In each episode, the first behavior and the one that is drawn process steps.
+  # The first behavior processes all steps, the others a fifth of them each.
   agent = our_side.make_bt_agent(
     _GAME, 5, behavior_roles='both,fly,fly,fly,fly', behavior_draws='episode'
   )

@@ -123,7 +123,7 @@ class Learner:
       sample: the sequences. The devices may read these arrays until the step is
         finished.
     """
-    # The compiled call transfers the arrays faster than `jax.device_put`.
+    # On a CPU, the compiled call transfers them faster than `jax.device_put`.
     self._state, priorities, metrics = self._step(
       self._state, sample.batch, np.float32(sample.probabilities)
     )

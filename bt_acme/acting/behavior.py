@@ -93,8 +93,8 @@ class Host:
   def skip(self, environments: np.ndarray) -> None:
     """Receives, before `update`, which environments the core side skipped.
 
-    They have no new features. Called for behaviors that process only the
-    episodes of their own flights (`TransferConfig.occasional`).
+    Their features are those of an earlier step. Called only for behaviors that
+    process the episodes of their own flights (`TransferConfig.occasional`).
 
     Args:
       environments: bool [N].

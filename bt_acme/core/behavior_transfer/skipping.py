@@ -1,7 +1,7 @@
 """Batched steps that skip the environments in which a behavior cannot act.
 
 If all flights of an episode belong to one behavior, the others need not process
-its steps. So the time of a step hardly grows with the number of behaviors.
+its steps, and each further behavior takes only part of the time.
 """
 
 from typing import Any, Callable, Tuple

@@ -66,6 +66,17 @@ def test_flights_execute_behaviors_by_their_weights(extra_action):
   assert actor.metrics()['flights'] >= 1
 
 
+def test_hosts_learn_that_their_behavior_skips_the_episodes_of_others():
+  settings = {'extra_action': False, 'behavior_draws': 'episode'}
+  policies = [Recorder([1]), Recorder([2])]
+  actor, _ = make_actor(int32s(0, 0, 0), policies, weights=(0, 1), **settings)
+  told = [[], []]
+  for host, skipped in zip(actor._hosts, told, strict=True):
+    host.skip = lambda mask, skipped=skipped: skipped.append(mask.tolist())
+  play(actor, 3)
+  assert told == [[[True]] * 3, [[False]] * 3]
+
+
 def test_evaluation_disables_flights_but_not_the_extra_action():
   settings = {'evaluation': True, **scripted.ALWAYS_FLY}
   actor, _ = make_actor(int32s(0, 3, 1), [Recorder([2])], **settings)
