@@ -93,8 +93,9 @@ class Host:
   def skip(self, environments: np.ndarray) -> None:
     """Receives, before `update`, which environments the core side skipped.
 
-    Their features are those of an earlier step. Called only for behaviors that
-    process the episodes of their own flights (`TransferConfig.occasional`).
+    Their features are those of an earlier step. A behavior skips some if it
+    processes only the episodes of its own flights
+    (`TransferConfig.occasional`).
 
     Args:
       environments: bool [N].

@@ -37,9 +37,6 @@ class GroupedCore:
     self.batched = batched_core.BatchedCore(agent)
     self._group_size = group_size
     self._specs = agent.reward_specs if rewards else ()
-    self._occasional: Tuple[int, ...] = ()
-    if agent.transfer:
-      self._occasional = agent.transfer.occasional(len(agent.behaviors))
 
   def init(
     self, epsilons: npt.ArrayLike, seed: int
@@ -149,10 +146,9 @@ class GroupedCore:
   ) -> Tuple[batched_core.Extras, RewardStates]:
     """Replaces features with the rewards computed from them."""
     given, after = [], []
-    for k, (spec, features, state) in enumerate(
-      zip(self._specs, extras['features'], states, strict=True)
-    ):
-      occasional = k in self._occasional
+    skipped = extras.get('skipped', np.zeros([1, len(states)], bool))
+    for k, (spec, state) in enumerate(zip(self._specs, states, strict=True)):
+      features = extras['features'][k]
       if spec is not None:
         features, state = device_reward.step(
           spec.config,
@@ -161,7 +157,7 @@ class GroupedCore:
           features,
           jnp.asarray(inputs.is_first),
           jnp.asarray(inputs.is_last),
-          occasional and extras['flight_behavior'] != k,
+          skipped[:, k],
         )
       given.append(features)
       after.append(state)

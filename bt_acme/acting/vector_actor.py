@@ -99,9 +99,6 @@ class VectorActor:
         else ()
       ),
     )
-    self._occasional: Tuple[int, ...] = ()
-    if transfer and not evaluation:
-      self._occasional = transfer.occasional(num_behaviors)
     self.intrinsic: Optional[host_reward.HostReward] = None
     # Whether an action gets the reward of the observation that it leads to.
     self._rewards_next = False
@@ -289,10 +286,9 @@ class VectorActor:
         own, self._step.is_first, self._step.is_last
       )
     else:
-      for k in self._occasional:
-        self._hosts[k].skip(self._extras['flight_behavior'] != k)
-      for host, host_features in zip(self._hosts, features, strict=True):
-        host.update(host_features)
+      for k, host in enumerate(self._hosts):
+        host.skip(self._extras['skipped'][:, k])
+        host.update(features[k])
     for i, (transition, final) in self._waiting.items():
       if not self._step.is_first[i]:  # Else it was discarded.
         self._record(i, transition._replace(reward=self._reward[i]), final)

@@ -162,7 +162,8 @@ def _check(
   spec = assembly.spec_by_name(
     ','.join(tasks), num_stacked=settings.get('num_stacked', 0)
   )
-  for behavior in bank.behaviors():
+  transferred = bank.behaviors()
+  for behavior in transferred:
     behavior.validate(spec.observation_shape, spec.num_actions)
   arguments = inspect.signature(training.transfer).parameters
   training.configure(
@@ -170,6 +171,7 @@ def _check(
     spec,
     settings.get('preset', 'auto'),
     {k: v for k, v in settings.items() if k not in arguments},
+    transferred,
   )
 
 

@@ -66,7 +66,9 @@ def pretrain(
       with one set of package versions.
     preset: the defaults of all settings: a name in `bt_acme.config.presets`, or
       `auto`, which selects `minigrid` for small observations and `atari_small`
-      for others.
+      for others; `transfer` selects `minigrid_pretrained` for small
+      observations if one of the behaviors was pre-trained for at least 500,000
+      actor steps.
     num_environments: the number of environments that are stepped in parallel.
     workdir: the directory for logs, checkpoints and the behavior. The same call
       with the same directory resumes the run. Empty for a temporary directory,
@@ -247,7 +249,10 @@ def _start(
     f'behavior_weights={behavior_weights!r} is not a list. Pass a list.',
   )
   spec = assembly.spec_by_name(env, num_stacked=settings.get('num_stacked', 0))
-  config, of_run = configure(config_class, spec, preset, settings)
+  transferred: tuple[behaviors.Behavior, ...] = ()
+  if config_class is config_lib.BTConfig:
+    transferred = named_behaviors.make(behavior, config_lib.TransferConfig())
+  config, of_run = configure(config_class, spec, preset, settings, transferred)
   run = run_config.RunConfig(
     env=env,
     lp_launch_type='in_process',
@@ -258,9 +263,8 @@ def _start(
     seed=seed,
     **of_run,
   )
-  transferred: tuple[behaviors.Behavior, ...] = ()
   if isinstance(config, config_lib.BTConfig):
-    transferred = named_behaviors.make(behavior, config.transfer)
+    transferred = named_behaviors.make(transferred, config.transfer)
   agent = assembly.Agent(config, spec, transferred, tuple(behavior_weights))
   source = init_from if isinstance(init_from, behaviors.Exported) else None
   weights = initial_weights.WeightsConfig(
@@ -280,6 +284,7 @@ def configure(
   spec: assembly.EnvironmentSpec,
   preset: str,
   settings: Mapping[str, Any],
+  transferred: Sequence[behaviors.Behavior] = (),
 ) -> tuple[config_lib.R2D2Config, dict[str, Any]]:
   """Returns the agent's configuration, and the given settings of the run.
 
@@ -288,13 +293,16 @@ def configure(
     spec: the spec of the environment, for the preset `auto`.
     preset: see `pretrain`.
     settings: the settings of the user, which override those of the preset.
+    transferred: the behaviors to transfer, for the preset `auto`.
 
   Raises:
     ValueError: if a setting is unknown or invalid.
   """
   if preset == 'auto':
     kind = networks.torso_kind('auto', spec.observation_shape)
-    preset = presets.automatic(kind)
+    exported = (x for x in transferred if isinstance(x, behaviors.Exported))
+    steps = max((behavior.actor_steps for behavior in exported), default=0)
+    preset = presets.automatic(kind, steps)
   known = (*names.settings_of(config_class), *RUN_SETTINGS)
   for name, value in settings.items():
     checks.require(

@@ -94,6 +94,10 @@ _MINIGRID_PRETRAINING: Mapping[str, Any] = {'discount': 0.9}
 # grow.
 _MINIGRID_TASK: Mapping[str, Any] = {'trace_decay': 0.9, 'discount': 0.97}
 
+# Between the 40,000 actor steps of the behaviors with which `minigrid` was
+# chosen and the 2,000,000 of `minigrid-explorer`.
+_LONG_PRETRAINING = 500_000
+
 PRESETS: Mapping[str, Preset] = {
   'paper': Preset(
     'the scale of Campos et al. 2021: 256 environments in 16 processes, and an '
@@ -208,13 +212,18 @@ def get(name: str, config_class: type) -> dict[str, Any]:
   return {k: v for k, v in settings.items() if k in known}
 
 
-def automatic(torso: str) -> str:
-  """Returns the preset that `preset='auto'` selects in `bt_acme.pretrain`.
+def automatic(torso: str, pretraining_steps: int = 0) -> str:
+  """Returns the preset that `preset='auto'` selects in the Python interface.
 
   Args:
     torso: the torso that `NetworkConfig.torso='auto'` selects.
+    pretraining_steps: the number of actor steps for which the behavior to
+      transfer was pre-trained; 0 without such a behavior.
   """
-  return 'atari_small' if torso == 'nature' else 'minigrid'
+  if torso == 'nature':
+    return 'atari_small'
+  at_length = pretraining_steps >= _LONG_PRETRAINING
+  return 'minigrid_pretrained' if at_length else 'minigrid'
 
 
 def describe(name: str) -> str:

@@ -66,6 +66,16 @@ def test_a_workdir_stands_for_its_behavior(tmp_path, started):
   assert agent.behaviors[0].params_sha256 == behavior.params_sha256
 
 
+def test_behaviors_pretrained_at_length_have_their_own_preset(started):
+  env = 'MiniGrid-Empty-5x5-v0'
+  for behavior in ('uniform', ['uniform', 'minigrid-explorer']):
+    bt_acme.transfer(env, behavior, max_actor_steps=5_000)
+  bt_acme.transfer('breakout', 'uniform', max_actor_steps=5_000)
+  margins = [a.config.transfer.extra_action_margin for a in started]
+  assert margins == [0.0, 0.1, 0.0]
+  assert started[-1].config.network.torso == 'workshop'
+
+
 def test_only_policies_with_parameters_join_a_bank():
   with pytest.raises(ValueError, match='source=.* is neither a run nor'):
     bt_acme.Bank('bank').add(behaviors.ActionRepeat(), 'repeat')

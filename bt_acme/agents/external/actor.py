@@ -65,9 +65,6 @@ class BTActor(acme.Actor):
         len(self._behaviors), evaluation=evaluation
       ),
     )
-    self._occasional: Tuple[int, ...] = ()
-    if not evaluation:
-      self._occasional = transfer.config.occasional(len(self._behaviors))
     core = outer_core.make_core(transfer, evaluation=evaluation)
     self._params = bt_actor.BTParams((), params)
     self._step = outer_core.jit_step(core)
@@ -101,10 +98,9 @@ class BTActor(acme.Actor):
     select = self._select_discrete if self._is_discrete else self._select_vector
     extras, self._action, self._label = select(inputs, host_inputs)
     self._actor_steps += 1
-    for k in self._occasional:
-      self._hosts[k].skip(extras['flight_behavior'] != k)
-    for host, features in zip(self._hosts, extras['features'], strict=True):
-      host.update(features)
+    for k, host in enumerate(self._hosts):
+      host.skip(extras['skipped'][:, k])
+      host.update(extras['features'][k])
     self._episode.count(
       source=int(extras['source'][0]),
       flight_length=int(extras['flight_length'][0]),

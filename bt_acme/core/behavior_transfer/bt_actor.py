@@ -10,6 +10,7 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.core import arrays, types
@@ -405,9 +406,12 @@ def _get_extras(parts: _Parts, state: BTActorState) -> Dict[str, Any]:
     behavior.features(state.behaviors[i]) if i in parts.proposers else ()
     for i, behavior in enumerate(parts.behaviors)
   )
+  occasional = np.isin(np.arange(len(parts.behaviors)), parts.occasional)
+  others = state.flight_step.behavior != np.arange(len(parts.behaviors))
   probability = state.flight.start_probability
   return {
     **extras,
+    'skipped': occasional & others,
     'choice': state.resolution.choice,
     'source': state.resolution.source,
     'flight_length': state.flight_step.length,
