@@ -30,8 +30,18 @@ class Bank:
 
     Args:
       folder: its directory, which `add` creates if needed.
+
+    Raises:
+      ValueError: if it is not a path, or that of a file.
     """
-    self.folder = pathlib.Path(folder)
+    self.folder = checks.path('bank', folder)
+    checks.require(
+      not self.folder.is_file(),
+      f'bank={str(folder)!r} is a file. Pass a directory.',
+    )
+
+  def __repr__(self) -> str:
+    return f'Bank({str(self.folder)!r})'
 
   def add(
     self,

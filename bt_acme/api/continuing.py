@@ -6,7 +6,7 @@ import re
 import signal
 from typing import Any, Mapping, Sequence
 
-from bt_acme import assembly, environments
+from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme.api import banks, runs, training
 from bt_acme.config import checks, names
@@ -150,13 +150,19 @@ def _check(
 ) -> None:
   """Checks what would otherwise fail only after a task has been learned."""
   checks.require(
-    bool(tasks) and not isinstance(tasks, str),
+    isinstance(tasks, (list, tuple)) and bool(tasks),
     f'tasks={tasks!r} is not a list of tasks. Pass a list with at least one.',
   )
+  for task in tasks:
+    checks.require(
+      isinstance(task, str) and ',' not in task,
+      f'tasks contains {task!r}, which is not the name of one environment. '
+      'Correct the name.',
+    )
   for name in ('behavior', 'behavior_weights', 'behavior_roles'):
     _refuse(name, settings.get(name))
   checks.require(
-    pathlib.Path(workdir).resolve() != bank.folder.resolve(),
+    checks.path('workdir', workdir).resolve() != bank.folder.resolve(),
     f'workdir={str(workdir)!r} is the directory of the bank. Choose another.',
   )
   spec = assembly.spec_by_name(
@@ -166,13 +172,17 @@ def _check(
   for behavior in transferred:
     behavior.validate(spec.observation_shape, spec.num_actions)
   arguments = inspect.signature(training.transfer).parameters
-  training.configure(
+  config, _ = training.configure(
     config_lib.BTConfig,
     spec,
     settings.get('preset', 'auto'),
     {k: v for k, v in settings.items() if k not in arguments},
     transferred,
   )
+  # The last run has at most this many behaviors.
+  policies = [behaviors.ActionRepeat()] * (len(tasks) - 1)
+  if transferred or policies:
+    assembly.Agent(config, spec, (*transferred, *policies), ())
 
 
 def _finished(

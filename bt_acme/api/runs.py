@@ -241,8 +241,8 @@ class Run:
       folder: the directory to create.
 
     Raises:
-      ValueError: if the directory already exists, or for a run of several
-        processes.
+      ValueError: if the directory already exists or is in the workdir, or for
+        a run of several processes.
 
     Example:
       ```python
@@ -251,10 +251,12 @@ class Run:
       ```
     """
     self._check_in_process()
-    if pathlib.Path(folder).exists():
-      raise ValueError(
-        f'folder={str(folder)!r} already exists. Choose a new directory.'
-      )
+    target = checks.path('folder', folder).absolute()
+    checks.require(
+      not target.exists() and self.workdir.absolute() not in target.parents,
+      f'folder={str(folder)!r} already exists or is in the workdir. Choose a '
+      'new directory.',
+    )
     with files.new_folder(folder) as temporary:
       shutil.copytree(self.workdir, temporary, dirs_exist_ok=True)
 
@@ -299,6 +301,7 @@ def export_policy(
   policy: Run | behaviors.Exported, folder: PathLike
 ) -> behaviors.Exported:
   """Exports the policy of a run or a behavior; see `Run.export`."""
+  checks.path('folder', folder)
   agent, variables = policy.agent, policy.variables
   if agent.transfer is not None:
     agent, variables = assembly.without_behaviors(agent, variables)

@@ -1,6 +1,7 @@
 """Training in one process: `pretrain`, `train` and `transfer`."""
 
-from typing import Any, Iterable, Mapping, Sequence
+import inspect
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
@@ -22,13 +23,6 @@ RUN_SETTINGS = (
   *('checkpoint_period', 'num_evaluators', 'snapshot_steps'),
   'max_episode_rows',
 )
-
-# The functions below, by the configuration of their agent.
-_FUNCTIONS = {
-  config_lib.NGUConfig: 'pretrain',
-  config_lib.R2D2Config: 'train',
-  config_lib.BTConfig: 'transfer',
-}
 
 _DISPLAYS: dict[str, coordinator.MakeDisplay] = {
   'auto': progress_lib.Progress,
@@ -215,6 +209,14 @@ def transfer(
   return _start(config_lib.BTConfig, **locals())
 
 
+# By the configuration of their agent.
+_FUNCTIONS: Mapping[type, Callable[..., runs.Run]] = {
+  config_lib.NGUConfig: pretrain,
+  config_lib.R2D2Config: train,
+  config_lib.BTConfig: transfer,
+}
+
+
 def _start(
   config_class: type[config_lib.R2D2Config],
   *,
@@ -235,6 +237,7 @@ def _start(
   """Creates an agent and runs it; see `pretrain`, `train` and `transfer`."""
   for name, value, declared in (
     ('env', env, checks.setting('')),
+    ('preset', preset, checks.setting('')),
     ('progress', progress, checks.setting('', choices=tuple(_DISPLAYS))),
     ('num_environments', num_environments, checks.setting(1, above=0)),
   ):
@@ -252,6 +255,9 @@ def _start(
   transferred: tuple[behaviors.Behavior, ...] = ()
   if config_class is config_lib.BTConfig:
     transferred = named_behaviors.make(behavior, config_lib.TransferConfig())
+    checks.require(
+      bool(transferred), f'behavior={behavior!r} is empty. Pass a behavior.'
+    )
   config, of_run = configure(config_class, spec, preset, settings, transferred)
   run = run_config.RunConfig(
     env=env,
@@ -259,7 +265,7 @@ def _start(
     num_actors=1,
     envs_per_actor=num_environments,
     max_actor_steps=max_actor_steps,
-    workdir=str(workdir),
+    workdir=_path('workdir', workdir),
     seed=seed,
     **of_run,
   )
@@ -268,7 +274,8 @@ def _start(
   agent = assembly.Agent(config, spec, transferred, tuple(behavior_weights))
   source = init_from if isinstance(init_from, behaviors.Exported) else None
   weights = initial_weights.WeightsConfig(
-    init_from=source.folder if source else str(init_from), init=init
+    init_from=source.folder if source else _path('init_from', init_from),
+    init=init,
   )
   return runs.Run(
     agent,
@@ -277,6 +284,10 @@ def _start(
     callbacks=tuple(callbacks),
     **recorded_agent.start_options(agent, seed, weights, source),
   ).resume()
+
+
+def _path(name: str, value: Any) -> str:
+  return '' if value == '' else str(checks.path(name, value))
 
 
 def configure(
@@ -323,6 +334,9 @@ def _explain_unknown(name: str, known: Sequence[str]) -> str:
       'applies only to runs of several processes. Use num_environments instead.'
     )
   for config_class, function in _FUNCTIONS.items():
-    if name in names.settings_of(config_class):
-      return f'is a setting of bt_acme.{function}. Remove it here.'
+    arguments = inspect.signature(function).parameters
+    if name in (*names.settings_of(config_class), *arguments):
+      return f'is a setting of bt_acme.{function.__name__}. Remove it here.'
+  if name in run_config.RunConfig.__dataclass_fields__:
+    return 'applies only to launch scripts. Remove it.'
   return f'is not a setting: {names.suggest(name, known)}'

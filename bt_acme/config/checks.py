@@ -11,6 +11,8 @@ import dataclasses
 import inspect
 import math
 import numbers
+import os
+import pathlib
 import re
 from typing import Any, Mapping
 
@@ -122,6 +124,23 @@ def require(condition: bool, message: str) -> None:
   """Raises ValueError with the message unless the condition holds."""
   if not condition:
     raise ValueError(message)
+
+
+def path(name: str, value: Any) -> pathlib.Path:
+  """Returns the path that an argument contains.
+
+  Args:
+    name: the name in the error.
+    value: the value.
+
+  Raises:
+    ValueError: if the value is empty or not a path.
+  """
+  require(
+    isinstance(value, (str, os.PathLike)) and bool(os.fspath(value)),
+    f'{name}={value!r} is not a path. Pass the path of a directory.',
+  )
+  return pathlib.Path(value)
 
 
 def require_defaults(settings: Any, *names: str, without: str) -> None:

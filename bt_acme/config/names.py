@@ -9,6 +9,8 @@ import difflib
 from typing import Any, Iterable, Mapping
 
 Values = Mapping[str, Any]  # Settings by name.
+# Names of settings in other libraries.
+_ALIASES = {'lr': 'learning_rate', 'gamma': 'discount', 'lambda': 'trace_decay'}
 _LISTED = 12  # Maximum number of choices listed after a suggestion.
 
 
@@ -137,7 +139,8 @@ def suggest(given: object, known: Iterable[object]) -> str:
   """
   known = tuple(known)
   texts = [name for name in known if isinstance(name, str)]
-  nearest = difflib.get_close_matches(str(given), texts, n=1)
+  alias = _ALIASES.get(str(given), str(given))
+  nearest = difflib.get_close_matches(alias, texts, n=1)
   if nearest and len(known) > _LISTED:
     return f'did you mean {nearest[0]!r}?'
   listed = ', '.join(map(repr, known))

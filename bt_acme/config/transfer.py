@@ -309,6 +309,11 @@ class TransferConfig:
       extra = ('extra_action_margin', 'choice_rule')
       checks.require_defaults(self, *extra, without='extra_action=False')
     if not self.flights:
+      checks.require(
+        'fly' not in self.behavior_roles,
+        f'behavior_roles={self.behavior_roles!r} with flights=False leaves '
+        'behaviors without effect. Set flights=True or change behavior_roles.',
+      )
       of_flights = ('flight_priorities', 'flight_law', 'flight_epsilon')
       checks.require_defaults(self, *of_flights, without='flights=False')
     for name, without in unused(vars(self)).items():

@@ -34,7 +34,8 @@ def ladder(
 
 def check(epsilon: float) -> None:
   """Raises ValueError unless epsilon is a probability."""
-  checks.require(0 <= epsilon <= 1, f'epsilon={epsilon} must lie in [0, 1].')
+  declared = checks.setting(0.0, minimum=0, maximum=1)
+  checks.check_value('epsilon', epsilon, declared)
 
 
 def choose(

@@ -32,6 +32,8 @@ def names_in(names: str) -> Tuple[str, ...]:
     assert environments.names_in('pong, breakout') == ('pong', 'breakout')
     ```
   """
+  if not isinstance(names, str):
+    raise ValueError(f'env={names!r} is not a name. Pass a string.')
   return tuple(name.strip(' ') for name in names.split(','))
 
 

@@ -5,7 +5,8 @@ are derived from `stored`. To store an additional value for each step, add a
 line here, add the value to `bt_acme.core.transition.Transition` and the array
 to `bt_acme.core.types.SequenceBatch`, and let the actor produce it.
 
-The recurrent state is not a field, because it is stored once per block.
+The recurrent state is not a field, because it is stored once per block
+(`blocks`), of which sequences consist.
 """
 
 import enum

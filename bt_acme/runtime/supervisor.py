@@ -36,7 +36,7 @@ from bt_acme.runtime import (
   progress,
   terminal,
 )
-from bt_acme.runtime import node_restarts as node_lib
+from bt_acme.runtime import supervised_nodes as node_lib
 from bt_acme.runtime.engines import base
 
 _LOOK_SECONDS = 1.0  # Maximum time between two checks for hung nodes.

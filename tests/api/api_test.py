@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 from unittest import mock
 
@@ -154,8 +155,9 @@ def test_callbacks(r2d2):
 
 def test_save_and_load(bt, behavior, tmp_path):
   bt.save(tmp_path / 'copy')
-  with pytest.raises(ValueError, match='already exists'):
-    bt.save(tmp_path / 'copy')
+  for folder in (tmp_path / 'copy', bt.workdir / 'copy'):
+    with pytest.raises(ValueError, match='already exists or is in'):
+      bt.save(folder)
   for given in ((), bt.agent.behaviors[0]):
     loaded = bt_acme.load_run(tmp_path / 'copy', given)
     assert loaded.actor_steps == bt.actor_steps
@@ -319,6 +321,11 @@ def learn_first_task(behavior, tmp_path_factory):
   ('changes', 'message'),
   [
     ({'tasks': []}, 'a list with at least one'),
+    ({'tasks': iter([ENVIRONMENT])}, 'is not a list of tasks'),
+    ({'tasks': [ENVIRONMENT, 3]}, 'tasks contains 3'),
+    ({'bank': 'other.txt'}, "^bank='other.txt' is a file"),
+    ({'kickstarting': 0.1, 'flights': False}, 'but there are 2'),
+    ({'workdir': ''}, "^workdir='' is not a path"),
     ({'tasks': [ENVIRONMENT, 'MiniGrid-Emty-5x5-v0']}, 'MiniGrid-Empty-5x5-v0'),
     ({'tasks': ['Chain-5']}, 'expects actions 7|expects observations'),
     ({'flight_exponnt': 2.0}, 'flight_exponent'),
@@ -332,15 +339,17 @@ def test_continual_learning_refuses_before_it_starts(
 ):
   monkeypatch.chdir(tmp_path)
   shutil.copytree(first_task, 'bank')
+  pathlib.Path('other.txt').touch()
   settings = {
+    'bank': 'bank',
     'tasks': [ENVIRONMENT, f'{ENVIRONMENT}:fixed=1'],
     'workdir': 'runs',
     **TINY,
     **changes,
   }
   with pytest.raises(ValueError, match=message):
-    bt_acme.continual(bank='bank', **settings)
-  assert sorted(os.listdir()) == ['bank']
+    bt_acme.continual(**settings)
+  assert sorted(os.listdir()) == ['bank', 'other.txt']
 
 
 def test_several_kinds_of_behaviors(behavior):

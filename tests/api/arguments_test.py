@@ -1,5 +1,6 @@
 """Tests how the Python API interprets its arguments, without any training."""
 
+import re
 import shutil
 
 import numpy as np
@@ -35,12 +36,19 @@ def test_a_text_may_list_behaviors(given, started):
     ({'callbacks': [3]}, r'callbacks=\[3\] is not a list of functions'),
     ({'behavior_weights': 2}, 'behavior_weights=2 is not a list'),
     ({'behavior_weights': '1,2'}, "behavior_weights='1,2' is not a list"),
-    ({'behavior': []}, 'Pass at least one behavior'),
+    ({'behavior_weights': ('1',)}, r"behavior_weights=\('1',\) is invalid"),
+    ({'behavior': []}, r'behavior=\[\] is empty'),
+    ({'behavior_roles': 'fly', 'flights': False}, "roles='fly' with flights=F"),
     ({'behavior': [lambda: 0]}, 'FromCallable for a function'),
     ({'env': 'Chian-5'}, '[Dd]id you mean'),
     ({'learning_rate': -1.0}, 'learning_rate=-1.0'),
     ({'progress': 'loud'}, "progress='loud'"),
     ({'preset': 'tiny'}, "preset='tiny'"),
+    ({'preset': ['tiny']}, r"preset=\['tiny'\] must be a string"),
+    ({'workdir': None}, 'workdir=None is not a path'),
+    ({'init_from': None}, 'init_from=None is not a path'),
+    ({'inference': 'server'}, 'applies only to launch scripts'),
+    ({'lr': 3}, r"not a setting: did you mean 'learning_rate'\?$"),
     ({'num_environments': 2.5}, 'num_environments=2.5'),
     ({'init_from': 'nowhere'}, "init_from='nowhere'"),
     ({'intrinsic_reward': 'rnd'}, "'rnd' is a setting of bt_acme.pretrain. R"),
@@ -49,11 +57,23 @@ def test_a_text_may_list_behaviors(given, started):
   ],
 )
 def test_invalid_arguments(changes, message, started, tmp_path):
-  arguments = {'env': 'Chain-5', 'behavior': 'uniform', **changes}
   workdir = tmp_path / 'run'
+  arguments = {'env': 'Chain-5', 'behavior': 'uniform', 'workdir': workdir}
   with pytest.raises(ValueError, match=message):
-    bt_acme.transfer(**arguments, max_actor_steps=5_000, workdir=workdir)
+    bt_acme.transfer(**{**arguments, **changes}, max_actor_steps=5_000)
   assert not started and not workdir.exists()
+
+
+def test_an_argument_of_another_function(started):
+  with pytest.raises(ValueError, match='is a setting of bt_acme.transfer. R'):
+    bt_acme.train('Chain-5', behavior='uniform', max_actor_steps=5_000)
+  assert not started
+
+
+@pytest.mark.parametrize('folder', [None, 3, ''])
+def test_a_bank_needs_a_path(folder):
+  with pytest.raises(ValueError, match=f'^bank={folder!r} is not a path'):
+    bt_acme.Bank(folder)
 
 
 def test_a_workdir_stands_for_its_behavior(tmp_path, started):
@@ -81,10 +101,17 @@ def test_only_policies_with_parameters_join_a_bank():
     bt_acme.Bank('bank').add(behaviors.ActionRepeat(), 'repeat')
 
 
-@pytest.mark.parametrize('epsilon', [1.5, float('nan')])
-def test_epsilon_must_be_a_probability(epsilon):
+@pytest.mark.parametrize(
+  'epsilon, problem',
+  [
+    (1.5, 'must lie in [0, 1]'),
+    (float('nan'), 'must be finite'),
+    ('0.1', 'must be a number'),
+  ],
+)
+def test_epsilon_must_be_a_probability(epsilon, problem):
   behavior = bt_acme.load_behavior('minigrid-explorer')
-  message = rf'^epsilon={epsilon} must lie in \[0, 1\]'
+  message = f'^epsilon={epsilon!r} {re.escape(problem)}'
   for call in (bt_acme.evaluate, bt_acme.video.show):
     with pytest.raises(ValueError, match=message):
       call(behavior, env='MiniGrid-Empty-5x5-v0', epsilon=epsilon)

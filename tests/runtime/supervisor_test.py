@@ -12,7 +12,7 @@ import signal
 import launchpad as lp
 import pytest
 
-from bt_acme.runtime import events, heartbeats, node_restarts, supervisor
+from bt_acme.runtime import events, heartbeats, supervised_nodes, supervisor
 from bt_acme.runtime.engines import base
 from tests.simulation import clock
 
@@ -318,7 +318,7 @@ def test_each_node_has_a_restart_budget(launch, capsys):
 
 
 def test_a_budget_limits_restarts_per_hour():
-  budget = node_restarts.RestartBudget(2)
+  budget = supervised_nodes.RestartBudget(2)
   assert budget.acquire(0.0) and budget.acquire(1800.0)
   assert str(budget) == 'restart 2 of 2 allowed per hour'
   assert not budget.acquire(1800.0)

@@ -26,10 +26,10 @@ from bt_acme.runtime import (
   heartbeats,
   learner_node,
   metrics,
-  node_restarts,
   provenance,
   replay_checkpoints,
   saver,
+  supervised_nodes,
   supervisor,
 )
 from bt_acme.runtime import node as node_lib
@@ -429,7 +429,7 @@ def installed(simulation):
       (learner_node.behaviors, 'export', export),
       (actor_node, '_REPORT_PERIOD', REPORT_PERIOD),
       (node_lib, 'POLL_SECONDS', _POLL_SECONDS),
-      (node_restarts, '_HOUR', HOUR),
+      (supervised_nodes, '_HOUR', HOUR),
       (supervisor, '_LOOK_SECONDS', HEARTBEAT_SECONDS),
       (heartbeats, 'PERIOD', HEARTBEAT_SECONDS),
       (supervisor, '_SECONDS_AFTER_SERVERS', 4 * HEARTBEAT_SECONDS),

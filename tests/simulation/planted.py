@@ -18,7 +18,7 @@ from bt_acme.runtime import (
   evaluator_node,
   learner_node,
   metrics,
-  node_restarts,
+  supervised_nodes,
   workdir_lock,
 )
 from tests.simulation import __main__ as simulation
@@ -112,14 +112,14 @@ def _(real):
   return fake
 
 
-@_bug('a restart is never forgotten', node_restarts.RestartBudget, 'acquire')
+@_bug('a restart is never forgotten', supervised_nodes.RestartBudget, 'acquire')
 def _(real):
-  return mock.patch.object(node_restarts, '_HOUR', float('inf'))(real)
+  return mock.patch.object(supervised_nodes, '_HOUR', float('inf'))(real)
 
 
 @_bug(
   'a heartbeat of the previous attempt counts',
-  *(node_restarts.NodeState, 'mark_started'),
+  *(supervised_nodes.NodeState, 'mark_started'),
 )
 def _(real):
   def mark_started(self, log):

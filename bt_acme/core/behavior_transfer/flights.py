@@ -7,6 +7,7 @@ steps. The end of the episode also ends the flight (`bt_actor._step_flight`).
 Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 4 and Alg. 1.
 """
 
+import numbers
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Tuple, Union
 
 import jax
@@ -114,7 +115,10 @@ def relative_weights(
   weights = tuple(weights) or (1.0,) * num_behaviors
   if (
     len(weights) != num_behaviors
-    or not all(0 <= weight < float('inf') for weight in weights)
+    or not all(
+      isinstance(weight, numbers.Real) and 0 <= weight < float('inf')
+      for weight in weights
+    )
     or sum(weights) == 0
   ):
     raise ValueError(

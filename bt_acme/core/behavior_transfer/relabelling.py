@@ -6,6 +6,7 @@ not store the duplicate. A duplicate shares state, history and target with its
 original, so the loss needs only one more lookup in the Q-values and no second
 unroll.
 
+The choice of each step, by which a flight is labelled, comes from `bt_actor`.
 The learner labels transitions on a device, with JAX arrays. Actors label them
 on the host, with NumPy arrays, to compute the priorities of new sequences.
 """
