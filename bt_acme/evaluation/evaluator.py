@@ -132,6 +132,9 @@ class Evaluator:
       self._actor.restore_statistics(statistics)
     rows: Dict[int, Row] = {}
     step = self.environment.reset()
+    # An environment whose episode ended first has played on until the end of
+    # the last evaluation.
+    self._actor.discard_episodes()
     going = np.ones(self._episodes, bool)
     turns = 0
     while going.any():

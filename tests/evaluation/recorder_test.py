@@ -67,6 +67,20 @@ def test_flights_are_disabled_by_default(made):
     assert types.FLIGHT not in recording.sources
 
 
+def test_each_evaluation_counts_only_its_own_steps(made):
+  agent, variables = made
+  evaluator = Evaluator(agent, episodes=3, seed=5, epsilon=0.8)
+  played = []
+  for _ in range(2):
+    played.clear()
+    rows = evaluator.run(
+      variables, on_step=lambda step, going: played.append(going.copy())
+    )
+    lengths = [row['episode_length'] for row in rows]
+    np.testing.assert_array_equal(lengths, np.sum(played, axis=0))
+    assert len(set(lengths)) > 1  # Some environments wait for the others.
+
+
 def test_an_agent_without_flights_starts_none():
   agent = assembly.Agent(config_lib.R2D2Config(), assembly.spec_by_name(_NAME))
   with pytest.raises(ValueError, match='trained with flights'):
