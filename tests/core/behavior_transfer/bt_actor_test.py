@@ -247,6 +247,7 @@ def test_behaviors_that_only_fly_may_skip_the_episodes_of_others():
     proposals, seen = _witness_proposals(actions, 100 * k)
     acts = (flies == k) | (k == 0)
     assert (acts & in_flight).any()
+    np.testing.assert_array_equal(extras['skipped'][:, k], ~acts)
     np.testing.assert_array_equal(
       extras['proposals'][:, k], np.where(acts, proposals, 0)
     )
@@ -279,6 +280,7 @@ def test_behaviors_may_restart_with_their_flights():
   actions, extras, states, _ = _run(
     num_behaviors=3, flight_behavior_state='restart'
   )
+  assert not extras['skipped'].any()
   flies = states.flight_step.behavior
   for k in range(3):
     starts = (extras['flight_length'] > 0) & (flies == k)
