@@ -287,6 +287,7 @@ def _start(
 
 
 def _path(name: str, value: Any) -> str:
+  """Returns a path as text; an empty text stays empty."""
   return '' if value == '' else str(checks.path(name, value))
 
 
@@ -319,7 +320,7 @@ def configure(
     checks.require(
       name in known, f'{name}={value!r} {_explain_unknown(name, known)}'
     )
-  values = {**presets.get(preset, config_class), **settings}
+  values = {**presets.get(preset, config_class, settings), **settings}
   values_of_run = {**presets.PRESETS[preset].settings, **settings}
   config: config_lib.R2D2Config = names.build(
     config_class, {k: v for k, v in values.items() if k not in RUN_SETTINGS}

@@ -55,7 +55,9 @@ def read(settings_class: type) -> Any:
   in this process. Otherwise, JAX would reserve all memory of a GPU just for the
   initial weights.
   """
-  preset = presets.get(FLAGS.preset, settings_class)
+  known = names.settings_of(settings_class)
+  given = {name: FLAGS[name].value for name in known if FLAGS[name].present}
+  preset = presets.get(FLAGS.preset, settings_class, given)
   settings = flags.from_flags(settings_class, preset)
   if not settings.run.is_in_this_process:
     jax.config.update('jax_platforms', 'cpu')

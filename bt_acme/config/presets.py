@@ -10,7 +10,7 @@ task. This command prints the changes of all presets:
 
 from typing import Any, Mapping, NamedTuple
 
-from bt_acme.config import agent, names
+from bt_acme.config import agent, names, transfer
 from bt_acme.config import run as run_config
 
 
@@ -187,13 +187,18 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
-def get(name: str, config_class: type) -> dict[str, Any]:
+def get(
+  name: str, config_class: type, given: names.Values | None = None
+) -> dict[str, Any]:
   """Returns those settings of a preset that a configuration has.
+
+  Settings that have no effect with those of the user are omitted.
 
   Args:
     name: the name of the preset.
     config_class: the configuration, such as `NGUConfig`, possibly with
       additional groups.
+    given: the settings of the user, which override those of the preset.
 
   Raises:
     ValueError: for an unknown preset.
@@ -209,7 +214,8 @@ def get(name: str, config_class: type) -> dict[str, Any]:
     **(preset.pretraining_settings if explores else preset.task_settings),
   }
   known = names.settings_of(config_class)
-  return {k: v for k, v in settings.items() if k in known}
+  unused = transfer.unused({**settings, **(given or {})})
+  return {k: v for k, v in settings.items() if k in known and k not in unused}
 
 
 def automatic(torso: str, pretraining_steps: int = 0) -> str:

@@ -11,6 +11,8 @@ _NO_FLIGHTS = 'Use flights=False to disable flights.'
 _ROLES = ('both', 'fly', 'choose')
 # A setting, one of its values, and the settings that need this value.
 _ONLY_WITH = (
+  ('extra_action', True, ('extra_action_margin', 'choice_rule')),
+  ('flights', True, ('flight_priorities', 'flight_law', 'flight_epsilon')),
   ('choice_rule', 'boltzmann', ('choice_temperature',)),
   (
     'flight_law',
@@ -305,17 +307,11 @@ class TransferConfig:
       f'kickstarting={self.kickstarting} needs one behavior for each episode. '
       "Set behavior_draws='episode', or kickstarting=0.",
     )
-    if not self.extra_action:
-      extra = ('extra_action_margin', 'choice_rule')
-      checks.require_defaults(self, *extra, without='extra_action=False')
-    if not self.flights:
-      checks.require(
-        'fly' not in self.behavior_roles,
-        f'behavior_roles={self.behavior_roles!r} with flights=False leaves '
-        'behaviors without effect. Set flights=True or change behavior_roles.',
-      )
-      of_flights = ('flight_priorities', 'flight_law', 'flight_epsilon')
-      checks.require_defaults(self, *of_flights, without='flights=False')
+    checks.require(
+      self.flights or 'fly' not in self.behavior_roles,
+      f'behavior_roles={self.behavior_roles!r} with flights=False leaves '
+      'behaviors without effect. Set flights=True or change behavior_roles.',
+    )
     for name, without in unused(vars(self)).items():
       checks.require_defaults(self, name, without=without)
     if self.flight_law == 'jump_start':

@@ -243,7 +243,7 @@ def _lasting(script: str, values: Mapping[str, Any]) -> dict[str, Any]:
     settings = names.to_dict(names.build(settings_class, values))
     return {'script': script, **settings}
   given = dict(values)
-  preset = presets.get(given.pop('preset', 'paper'), settings_class)
+  preset = presets.get(given.pop('preset', 'paper'), settings_class, given)
   resolved = names.build(settings_class, {**preset, **given})
   groups = names.to_dict(resolved).items()
   return {

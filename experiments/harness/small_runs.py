@@ -247,7 +247,8 @@ def _changes(kind: str, preset: str, settings: str) -> dict[str, Any]:
   config_class = _CONFIGS.get(kind)
   if config_class is None:
     return {}
-  values = {**presets.get(preset, config_class), **json.loads(settings)}
+  given = json.loads(settings)
+  values = {**presets.get(preset, config_class, given), **given}
   config = names.build(config_class, values)
   default = config_lib.to_dict(config_class())
   return {

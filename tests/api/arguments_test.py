@@ -96,6 +96,21 @@ def test_behaviors_pretrained_at_length_have_their_own_preset(started):
   assert started[-1].config.network.torso == 'workshop'
 
 
+@pytest.mark.parametrize('name', ['extra_action', 'flights'])
+def test_settings_of_a_preset_without_effect_are_omitted(name, started):
+  arguments = {'max_actor_steps': 5_000, name: False}
+  env, behavior = 'MiniGrid-Empty-5x5-v0', 'minigrid-explorer'
+  bt_acme.transfer(env, behavior, **arguments)
+  (agent,) = started
+  config = agent.config.transfer
+  used = (config.extra_action_margin, config.flight_epsilon)
+  assert used == ((0.0, 0.3) if name == 'extra_action' else (0.1, 0.0))
+  with pytest.raises(ValueError, match='has no effect with'):
+    bt_acme.transfer(
+      *(env, behavior), extra_action_margin=0.2, flight_epsilon=0.2, **arguments
+    )
+
+
 def test_only_policies_with_parameters_join_a_bank():
   with pytest.raises(ValueError, match='source=.* is neither a run nor'):
     bt_acme.Bank('bank').add(behaviors.ActionRepeat(), 'repeat')
