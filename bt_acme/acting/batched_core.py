@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from bt_acme import assembly
 from bt_acme.acting import behavior as behavior_lib
-from bt_acme.core import frame_stacking, networks, types
+from bt_acme.core import arrays, frame_stacking, networks, types
 from bt_acme.core.intrinsic import ngu_actor
 
 Array = Any  # A NumPy array, or a JAX array inside a jitted call.
@@ -186,7 +186,8 @@ class BatchedCore:
     """
     embedding = state.embedding
     if embedding:
-      embedding = ngu_actor.where_first(is_first, params.embedding, embedding)
+      select = jax.vmap(arrays.tree_where, in_axes=(0, None, 0))
+      embedding = select(is_first, params.embedding, embedding)
     stack = frame_stacking.start(
       state.stack, is_first, observation, self._agent.spec.frame_channels
     )

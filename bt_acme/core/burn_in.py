@@ -13,7 +13,7 @@ Source: Kapturowski et al. 2019 (R2D2), Sec. 3, which does not discuss the start
 of an episode.
 """
 
-from typing import List, Sequence
+from typing import List, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -50,19 +50,20 @@ def unroll(
   inputs = [observations, batch.prev_action, batch.prev_reward]
   hold = [_flight_rows(batch.source)] if hold_flights else []
   states = [batch.recurrent_state] * len(params)
+
+  def unroll_rows(
+    rows: slice, states: List[types.LSTMState]
+  ) -> List[Tuple[jax.Array, types.LSTMState]]:
+    shown, held = ([x[rows] for x in each] for each in (inputs, hold))
+    return network.unroll_all(params, *shown, states, *held)
+
   if not burn_in_length:
-    unrolled = network.unroll_all(params, *inputs, states, *hold)
-    return [q_values for q_values, _ in unrolled]
-  burn_in, trace = slice(burn_in_length), slice(burn_in_length, None)
-  before = network.unroll_all(
-    params, *_cut(inputs, burn_in), states, *_cut(hold, burn_in)
-  )
+    return [q_values for q_values, _ in unroll_rows(slice(None), states)]
+  before = unroll_rows(slice(burn_in_length), states)
   starts = _starts_episode(batch)[:, None]
   states = [state for _, state in before]
   states = arrays.tree_where(starts, states, jax.lax.stop_gradient(states))
-  after = network.unroll_all(
-    params, *_cut(inputs, trace), states, *_cut(hold, trace)
-  )
+  after = unroll_rows(slice(burn_in_length, None), states)
   return [
     jnp.concatenate([q_burn_in, q_trace])
     for (q_burn_in, _), (q_trace, _) in zip(before, after, strict=True)
@@ -91,7 +92,3 @@ def _flight_rows(source: jax.Array) -> jax.Array:
   # No step follows the last row, so the state after it is never used.
   last = jnp.zeros_like(source[:1], bool)
   return jnp.concatenate([source == types.FLIGHT, last])
-
-
-def _cut(inputs: List[jax.Array], rows: slice) -> List[jax.Array]:
-  return [x[rows] for x in inputs]

@@ -4,7 +4,6 @@ Source: Kapturowski et al. 2019 (R2D2). Replay stores the recurrent state from
 before the step, so that the learner's unroll starts from the actor's state.
 """
 
-import functools
 from typing import Any, Dict, NamedTuple, Tuple
 
 import jax
@@ -55,30 +54,49 @@ def make_r2d2(
     choice_temperature: the temperature of `expanded_policy`; 0 for the greedy
       choice.
   """
-  return types.ActorCore(
-    init=functools.partial(_init, network),
-    select_action=functools.partial(
-      _select_action, network, extra_action_margin, choice_temperature
-    ),
-    get_extras=_get_extras,
-    hold=_hold,
-  )
 
+  def init(key: types.PRNGKey, epsilon: jax.Array) -> R2D2ActorState:
+    zero = jnp.zeros([], jnp.int32)
+    return R2D2ActorState(
+      key=key,
+      epsilon=jnp.asarray(epsilon, jnp.float32),
+      recurrent_state=network.initial_state(),
+      recurrent_state_tm1=network.initial_state(),
+      choice=zero,
+      greedy_choice=zero,
+      probability=jnp.ones([], jnp.float32),
+      q_values=jnp.zeros([network.num_choices], jnp.float32),
+    )
 
-def _init(
-  network: networks.QNetwork, key: types.PRNGKey, epsilon: jax.Array
-) -> R2D2ActorState:
-  zero = jnp.zeros([], jnp.int32)
-  return R2D2ActorState(
-    key=key,
-    epsilon=jnp.asarray(epsilon, jnp.float32),
-    recurrent_state=network.initial_state(),
-    recurrent_state_tm1=network.initial_state(),
-    choice=zero,
-    greedy_choice=zero,
-    probability=jnp.ones([], jnp.float32),
-    q_values=jnp.zeros([network.num_choices], jnp.float32),
-  )
+  def select_action(
+    params: types.Params, inputs: types.AgentInput, state: R2D2ActorState
+  ) -> Tuple[jax.Array, R2D2ActorState]:
+    key, explore_key, choice_key = jax.random.split(state.key, 3)
+    before = arrays.tree_where(
+      inputs.is_first, network.initial_state(), state.recurrent_state
+    )
+    q_values, after = network.step(params, inputs, before)
+    preferences, policy = q_values, None
+    if extra_action_margin:
+      preferences = prefer_extra_actions(
+        q_values, extra_action_margin, network.num_actions
+      )
+    if choice_temperature:
+      policy = expanded_policy(
+        preferences, choice_temperature, network.num_actions
+      )
+    chosen = epsilon_lib.choose(
+      preferences,
+      state.epsilon,
+      explore_key=explore_key,
+      choice_key=choice_key,
+      policy=policy,
+    )
+    return chosen[0], R2D2ActorState(
+      key, state.epsilon, after, before, *chosen, q_values
+    )
+
+  return types.ActorCore(init, select_action, _get_extras, _hold)
 
 
 def prefer_extra_actions(
@@ -133,41 +151,6 @@ def expanded_policy(
   scaled = q_values / jnp.where(largest > 0, largest, 1)  # In [-1, 1].
   logits = jnp.where(is_candidate, scaled / temperature, -jnp.inf)
   return jax.nn.softmax(logits)
-
-
-def _select_action(
-  network: networks.QNetwork,
-  extra_action_margin: float,
-  choice_temperature: float,
-  params: types.Params,
-  inputs: types.AgentInput,
-  state: R2D2ActorState,
-) -> Tuple[jax.Array, R2D2ActorState]:
-  key, explore_key, choice_key = jax.random.split(state.key, 3)
-  before = arrays.tree_where(
-    inputs.is_first, network.initial_state(), state.recurrent_state
-  )
-  q_values, after = network.step(params, inputs, before)
-  preferences = q_values
-  if extra_action_margin:
-    preferences = prefer_extra_actions(
-      q_values, extra_action_margin, network.num_actions
-    )
-  policy = None
-  if choice_temperature:
-    policy = expanded_policy(
-      preferences, choice_temperature, network.num_actions
-    )
-  chosen = epsilon_lib.choose(
-    preferences,
-    state.epsilon,
-    explore_key=explore_key,
-    choice_key=choice_key,
-    policy=policy,
-  )
-  return chosen[0], R2D2ActorState(
-    key, state.epsilon, after, before, *chosen, q_values
-  )
 
 
 def _get_extras(state: R2D2ActorState) -> Dict[str, Any]:

@@ -5,7 +5,7 @@ of its own. The actor's jitted call returns the features together with the
 action; the reward is computed from them afterwards.
 """
 
-from typing import Any, Callable, Dict, NamedTuple, Tuple
+from typing import Callable, Dict, NamedTuple, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -52,17 +52,8 @@ def absent(*shape: int) -> FeatureNetwork:
   Returns:
     A network without parameters and without a loss.
   """
-
-  def init(keys: types.PRNGKey) -> types.Params:
-    del keys
-    return {}
-
-  def apply(params: types.Params, observation: jax.Array) -> jax.Array:
-    del params, observation
-    return jnp.zeros(shape, jnp.float32)
-
-  def loss(*arguments: Any) -> Loss:
-    del arguments
-    return jnp.zeros([], jnp.float32), {}
-
-  return FeatureNetwork(init, apply, loss)
+  return FeatureNetwork(
+    init=lambda keys: {},
+    apply=lambda params, observation: jnp.zeros(shape, jnp.float32),
+    loss=lambda *arguments: (jnp.zeros([], jnp.float32), {}),
+  )

@@ -10,7 +10,7 @@ from typing import Any, Dict, NamedTuple, Tuple
 import jax
 import jax.numpy as jnp
 
-from bt_acme.core import arrays, types
+from bt_acme.core import types
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import networks as intrinsic_lib
@@ -138,20 +138,4 @@ def as_behavior(
     init=lambda key: actor_core.init(key, jnp.float32(epsilon)),
     step=step,
     features=features,
-  )
-
-
-def where_first(is_first: jax.Array, fresh: Any, current: Any) -> Any:
-  """Updates the embedding of the environments whose episode starts.
-
-  Args:
-    is_first: bool [N], where an episode starts.
-    fresh: the new parameters of one network.
-    current: the current parameters, with a leading axis [N].
-
-  Returns:
-    Parameters with a leading axis [N].
-  """
-  return jax.vmap(arrays.tree_where, in_axes=(0, None, 0))(
-    is_first, fresh, current
   )
