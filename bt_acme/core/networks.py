@@ -180,19 +180,6 @@ class QNetwork(NamedTuple):
   num_actions: int
   num_choices: int
 
-  def unroll(
-    self,
-    params: types.Params,
-    observation: jax.Array,
-    prev_action: jax.Array,
-    prev_reward: jax.Array,
-    state: types.LSTMState,
-    hold: Optional[jax.Array] = None,
-  ) -> Tuple[jax.Array, types.LSTMState]:
-    """Unrolls a single network, with the arguments of `unroll_all`."""
-    inputs = (observation, prev_action, prev_reward)
-    return self.unroll_all([params], *inputs, [state], hold)[0]
-
 
 def _lstm_inputs(
   observation: jax.Array,

@@ -40,7 +40,7 @@ def _assert_same(result, expected):
 def test_burn_in_warms_up_the_state_without_gradient_unless_it_is_known():
   batch = _batch([0, 2])
   # Each network warms up its own state; here, both are the same network.
-  _, state = jax.jit(_NETWORK.unroll)(
+  _, state = toys.unroll_of(_NETWORK)(
     toys.random_params(_NETWORK.init),
     batch.frames[:2],
     batch.prev_action[:2],
@@ -60,7 +60,7 @@ def test_each_network_burns_in_with_its_own_parameters_and_held_steps():
   states, holds = [], []
 
   def unroll(params, observation, prev_action, prev_reward, state, hold):
-    q_values, after = _NETWORK.unroll(
+    q_values, after = toys.unroll_of(_NETWORK)(
       params, observation, prev_action, prev_reward, state, hold
     )
     states.append((state.cell, after.cell))

@@ -23,7 +23,7 @@ def _built(num_extra=0, **changes):
   config = config_lib.NetworkConfig(torso='small', **{**sizes, **changes})
   network = networks.make_q_network(config, _SHAPE, 4, num_extra)
   params = toys.random_params(network.init, scale=0.2)
-  return network, params, jax.jit(network.unroll)
+  return network, params, toys.unroll_of(network)
 
 
 def _count(params, module):
@@ -134,7 +134,8 @@ def test_bfloat16_torso_computes_nearly_the_same_from_float32_parameters():
   chex.assert_trees_all_equal(params, full_params)
 
   def loss(params, network):
-    q_values, _ = network.unroll(params, *inputs, toys.zero_state(network, 2))
+    unroll, state = toys.unroll_of(network), toys.zero_state(network, 2)
+    q_values, _ = unroll(params, *inputs, state)
     return jnp.sum(q_values**2), q_values
 
   gradient = jax.jit(jax.grad(loss, has_aux=True), static_argnums=1)

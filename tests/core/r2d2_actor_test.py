@@ -87,7 +87,7 @@ def test_stored_state_is_from_before_the_step():
   for first, end in ((0, 23), (23, 40), (7, 15)):
     state = jax.tree.map(lambda x, t=first: x[t][None], stored)
     rows = jax.tree.map(lambda x, f=first, e=end: x[f:e, None], inputs)
-    q_values, last = jax.jit(_NETWORK.unroll)(_PARAMS, *rows[:3], state)
+    q_values, last = toys.unroll_of(_NETWORK)(_PARAMS, *rows[:3], state)
     np.testing.assert_array_equal(
       np.argmax(q_values[:, 0], axis=-1), extras['greedy_choice'][first:end]
     )

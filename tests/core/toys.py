@@ -77,6 +77,18 @@ def q_network(num_actions, num_choices, shape=SHAPE):
   )
 
 
+@functools.cache
+def unroll_of(network):
+  """Returns a jitted function that unrolls a single network."""
+
+  @jax.jit
+  def unroll(params, observation, prev_action, prev_reward, state, hold=None):
+    inputs = (observation, prev_action, prev_reward)
+    return network.unroll_all([params], *inputs, [state], hold)[0]
+
+  return unroll
+
+
 def random_params(init, seed=0, scale=0.3):
   """Returns NumPy parameters like those of `init`.
 

@@ -32,7 +32,7 @@ def _network(num_extra=0, seed=0, **sizes):
 def _q_values(network, params):
   inputs = toys.network_inputs(5, 2, _A, _SHAPE)
   state = toys.zero_state(network, 2)
-  return jax.jit(network.unroll)(params, *inputs, state)[0]
+  return toys.unroll_of(network)(params, *inputs, state)[0]
 
 
 @pytest.mark.parametrize('num_extra', [0, 1, 3])

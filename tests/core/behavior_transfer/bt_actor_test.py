@@ -342,7 +342,7 @@ def test_stored_state_equals_the_learners_also_in_flights(settings):
   assert np.mean(in_flight) > 0.2
   assert np.any(in_flight[list(_STARTS)])
   stored = extras['recurrent_state']
-  unroll = jax.jit(network.unroll)
+  unroll = toys.unroll_of(network)
   for start, end in zip(_STARTS, [*_STARTS[1:], _LENGTH], strict=True):
     state = jax.tree.map(lambda x: x[None], network.initial_state())
     for t in range(start, min(end, start + 25)):

@@ -81,19 +81,6 @@ def _batch(real=None):
   return batch._replace(proposal=proposal.astype(np.int32))
 
 
-@jax.jit
-def _q_values(params, batch):
-  """Returns the values of all steps of a batch, [T + 1, B, A']."""
-  (q_values, _) = _NETWORK.unroll_all(
-    [params],
-    batch.frames,
-    batch.prev_action,
-    batch.prev_reward,
-    [batch.recurrent_state],
-  )[0]
-  return q_values
-
-
 def _losses(transfer, batch, learner_steps=0):
   """Returns the loss, its gradient and its metrics."""
   loss_and_gradient = toys.loss_and_gradient(
@@ -117,7 +104,10 @@ def test_the_loss_adds_the_cross_entropy_of_trained_steps():
   assert 'kickstarting_loss' not in metrics
   loss, same_priorities, _, metrics = _losses(_TRANSFER, batch, 4)
   np.testing.assert_array_equal(priorities, same_priorities)
-  q_values = np.asarray(_q_values(_PARAMS[0], batch))
+  inputs = batch.frames, batch.prev_action, batch.prev_reward
+  q_values, _ = toys.unroll_of(_NETWORK)(
+    _PARAMS[0], *inputs, batch.recurrent_state
+  )
   total = count = 0.0
   for column in range(_BATCH):
     starts = batch.prev_action[0, column] == types.NO_ACTION
