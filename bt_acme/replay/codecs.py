@@ -25,7 +25,7 @@ end of an episode are zeros. In this format, overlapping sequences share no
 data.
 """
 
-from typing import Any, Callable, Dict, NamedTuple, Sequence
+from typing import Any, Callable, Dict, NamedTuple
 
 import haiku as hk
 import numpy as np
@@ -42,8 +42,8 @@ from bt_acme.replay import decoder as decoder_lib
 
 # (writer, block) -> the trajectory that the block completes, or None.
 Encoder = Callable[[reverb.TrajectoryWriter, blocks.FinishedBlock], Any]
-# (columns of a sampled trajectory, batch to write into, index in the batch).
-Decoder = Callable[[Sequence[Any], types.SequenceBatch, int], None]
+# (*columns of a sampled trajectory, batch to write into, index in the batch).
+Decoder = Callable[..., None]
 
 
 class Codec(NamedTuple):
@@ -90,17 +90,6 @@ def _encode_blocks(
 def _make_blocks(
   config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
 ) -> Codec:
-  def make_decoder() -> Decoder:
-    decoder = decoder_lib.SequenceDecoder(config, shapes)
-
-    def decode(
-      columns: Sequence[Any], batch: types.SequenceBatch, index: int
-    ) -> None:
-      payloads, recurrent_state = columns  # Sorted by name.
-      decoder.decode_into(payloads, recurrent_state, batch=batch, index=index)
-
-    return decode
-
   return Codec(
     signature={
       'blocks': tf.TensorSpec([None], tf.string),
@@ -108,7 +97,10 @@ def _make_blocks(
     },
     cells_per_item=config.blocks_per_sequence,
     make_encoder=lambda: _encode_blocks,
-    make_decoder=make_decoder,
+    # The columns are sorted by name, like its arguments.
+    make_decoder=lambda: (
+      decoder_lib.SequenceDecoder(config, shapes).decode_into
+    ),
   )
 
 
@@ -197,9 +189,7 @@ def _make_tensors(
 
     return encode
 
-  def decode(
-    columns: Sequence[Any], batch: types.SequenceBatch, index: int
-  ) -> None:
+  def decode(*columns: Any, batch: types.SequenceBatch, index: int) -> None:
     step = tree.unflatten_as(signature, columns)
     _write_step(step, batch, index, shapes)
 

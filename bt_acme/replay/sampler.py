@@ -168,5 +168,5 @@ class SequenceSampler(Iterator[blocks.Sample]):
       key, probability, table_size, _, *columns = sampler.GetNextTrajectory()
       keys[index] = key
       probabilities[index] = probability
-      decode(columns, batch, index)
+      decode(*columns, batch=batch, index=index)
     return blocks.Sample(batch, keys, probabilities, int(table_size))

@@ -83,6 +83,8 @@ class BTActor(acme.Actor):
   def select_action(self, observation: Any) -> np.ndarray:
     """Returns the action of the agent or of the behavior that has control."""
     choice = np.asarray(self._actor.select_action(observation))
+    if self._is_discrete:
+      self._check(choice)
     is_first = self._action is None
     inputs = outer_core.CoreInput(
       observation=jax.tree.map(
@@ -95,8 +97,7 @@ class BTActor(acme.Actor):
     is_last = np.array([False])  # No action follows the last step.
     visible = behavior_lib.read_only((*inputs[:3], is_last))
     host_inputs = tuple(host.inputs(*visible) for host in self._hosts)
-    select = self._select_discrete if self._is_discrete else self._select_vector
-    extras, self._action, self._label = select(inputs, host_inputs)
+    extras = self._advance(inputs, host_inputs)
     self._actor_steps += 1
     for k, host in enumerate(self._hosts):
       host.skip(extras['skipped'][:, k])
@@ -122,42 +123,31 @@ class BTActor(acme.Actor):
 
   def _advance(
     self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
-  ) -> Tuple[np.ndarray, Dict[str, Any]]:
-    """Advances the core by one step; returns its action and its extras."""
+  ) -> Dict[str, Any]:
+    """Selects the action and its label; returns the core's extras."""
+    choice, vectors = inputs.choice[0], host_inputs
+    if not self._is_discrete:
+      # The core only decides who acts; the vectors bypass it.
+      nothing = np.zeros([1], np.int32)
+      inputs = outer_core.CoreInput((), nothing, inputs.is_first, nothing)
+      host_inputs = (nothing,) * len(host_inputs)
     all_inputs = bt_actor.BTInput(cast(Any, inputs), host_inputs)
     *step, self._state = self._step(self._params, all_inputs, self._state)
     action, extras = jax.tree.map(np.asarray, step)
-    return action, extras
-
-  def _select_discrete(
-    self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
-  ) -> Tuple[Dict[str, Any], np.ndarray, np.ndarray]:
-    """Returns the core's extras, the action, and the choice to observe."""
-    self._check(inputs.choice[0])
-    action, extras = self._advance(inputs, host_inputs)
-    behavior_lib.check_proposals(
-      self._behaviors,
-      extras['proposals'],
-      num_actions=self._spec.num_values,
-      actor_step=self._actor_steps,
-    )
-    label = extras['choice'][0].astype(inputs.choice.dtype)
-    return extras, action[0].astype(self._spec.dtype), label
-
-  def _select_vector(
-    self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
-  ) -> Tuple[Dict[str, Any], np.ndarray, np.ndarray]:
-    """Returns the core's extras, the vector, and the vector to observe."""
-    nothing = np.zeros([1], np.int32)
-    # The core only decides who acts; the vectors bypass it.
-    _, extras = self._advance(
-      outer_core.CoreInput((), nothing, inputs.is_first, nothing),
-      (nothing,) * len(host_inputs),
-    )
-    vector = inputs.choice[0]
-    if extras['source'][0] == types.FLIGHT:
-      vector = host_inputs[int(extras['flight_behavior'][0])][0]
-    return extras, vector, vector
+    if self._is_discrete:
+      behavior_lib.check_proposals(
+        self._behaviors,
+        extras['proposals'],
+        num_actions=self._spec.num_values,
+        actor_step=self._actor_steps,
+      )
+      self._action = action[0].astype(self._spec.dtype)
+      self._label = extras['choice'][0].astype(choice.dtype)
+    else:
+      if extras['source'][0] == types.FLIGHT:
+        choice = vectors[int(extras['flight_behavior'][0])][0]
+      self._action = self._label = choice
+    return extras
 
   def _check(self, choice: np.ndarray) -> None:
     is_integer = choice.shape == () and choice.dtype.kind in 'iu'
