@@ -160,9 +160,11 @@ def train_on_devices():
   """Restores a learner; must run in a process with four devices."""
   with pytest.MonkeyPatch.context() as monkeypatch:
     sharing.share_compiled_functions(monkeypatch)
-    agent = fakes.changed(make_agent(), learner={'num_devices': 0})
+    one, agent = (
+      fakes.changed(make_agent(), learner={'num_devices': n}) for n in (1, 0)
+    )
     samples = fakes.make_samples(4)
-    expected, expected_priority = finish(make_learner(agent, iter(samples)), 4)
+    expected, expected_priority = finish(make_learner(one, iter(samples)), 4)
     learner = make_learner(agent, iter(samples))
     for _ in range(2):
       learner.step()
@@ -179,8 +181,7 @@ def train_on_devices():
     assert max_priority > 1
 
 
-# tests/core/data_parallel_test.py compares the steps with those on one device.
-def test_a_learner_on_four_devices_is_restored():
+def test_a_learner_on_four_devices_is_restored_and_equals_one_on_one():
   python.run_on_four_devices(
     'from tests.agents import acme_learner_test as t; t.train_on_devices()'
   )

@@ -16,50 +16,46 @@ DEVICES, T, B, A, STACKED = 4, 6, 8, 3, 2
 SHAPE = (6, 6, STACKED)
 
 
-def make_learner(kind, num_devices):
-  """Returns shardings and core of a learner."""
+def make_learner(num_devices):
+  """Returns shardings and core of a learner with all kinds of networks."""
   # The maximum weight and the gradient norm, over the whole batch, must matter.
-  settings = {
-    'batch_size': B,
-    'num_devices': num_devices,
-    'importance_sampling_exponent': 0.6,
-    'max_gradient_norm': 0.1,
-    'target_update_period': 2,
-    'loss': 'retrace' if kind == 'ngu' else 'q_lambda',
-  }
-  learner = config_lib.LearnerConfig(**settings)
-  network, intrinsic = toys.q_network(A, A + 1, SHAPE), None
-  if kind == 'ngu':
-    network = networks.make_q_network(
+  learner = config_lib.LearnerConfig(
+    batch_size=B,
+    num_devices=num_devices,
+    importance_sampling_exponent=0.6,
+    max_gradient_norm=0.1,
+    target_update_period=2,
+    loss='retrace',
+  )
+  core = learner_core.make_learner_core(
+    networks.make_q_network(
       config_lib.NetworkConfig(
         torso_size=16, lstm_size=toys.HIDDEN, head_size=16
       ),
       SHAPE,
       A,
-    )
-    intrinsic = intrinsic_lib.make_networks(
+      num_extra_actions=1,
+    ),
+    learner,
+    toys.replay_config(T, burn_in=2),
+    num_stacked=STACKED,
+    intrinsic=intrinsic_lib.make_networks(
       config_lib.IntrinsicConfig(),
       observation_shape=SHAPE,
       frame_channels=1,
       num_actions=A,
-    )
-  core = learner_core.make_learner_core(
-    network,
-    learner,
-    toys.replay_config(T, burn_in=2),
-    num_stacked=STACKED,
-    intrinsic=intrinsic,
+    ),
   )
   return data_parallel.make_shardings(learner), core
 
 
-def make_inputs(kind, seed):
+def make_inputs(seed):
   """Returns a batch with more valid steps on some devices than on others."""
   batch = toys.batch(
     T,
     B,
     num_actions=A,
-    num_extra=int(kind == 'bt'),
+    num_extra=1,
     num_stacked=STACKED,
     real=[6, 6, 5, 4, 3, 3, 6, 0],
     shape=SHAPE,
@@ -69,16 +65,16 @@ def make_inputs(kind, seed):
   return batch, probabilities
 
 
-def train(kind, num_devices, state):
+def train(num_devices, state):
   """Returns the results of each of three steps, and the compiled step."""
-  shardings, core = make_learner(kind, num_devices)
+  shardings, core = make_learner(num_devices)
   state = jax.device_put(state, shardings.state, may_alias=False)
   step = data_parallel.jit_step(core.step, shardings)
-  step = step.lower(state, *make_inputs(kind, 0)).compile()
+  step = step.lower(state, *make_inputs(0)).compile()
   results = []
   for seed in range(3):
     before = state
-    state, *rest = step(state, *make_inputs(kind, seed))
+    state, *rest = step(state, *make_inputs(seed))
     assert all(x.is_deleted() for x in jax.tree.leaves(before))
     kept = learner_core.without_key(state)
     results.append(jax.tree.map(np.array, (kept, *rest)))
@@ -89,18 +85,18 @@ def train(kind, num_devices, state):
   return results, step
 
 
-def compare(kind):
+def compare():
   """Compares four devices with one, in a process with four devices."""
   assert jax.device_count() == DEVICES
-  initial = make_learner(kind, 1)[1].init(jax.random.key(0))
-  one, _ = train(kind, 1, initial)
-  four, step = train(kind, DEVICES, initial)
+  initial = make_learner(1)[1].init(jax.random.key(0))
+  one, _ = train(1, initial)
+  four, step = train(DEVICES, initial)
   _, priorities, metrics = one[-1]
   assert np.count_nonzero(priorities) == B - 1
   assert metrics['gradient_norm'] > 0.1
   chex.assert_trees_all_close(four, one, rtol=1e-4, atol=2e-6)
-  batch, _ = make_inputs(kind, 0)
-  batch = jax.device_put(batch, make_learner(kind, DEVICES)[0].batch)
+  batch, _ = make_inputs(0)
+  batch = jax.device_put(batch, make_learner(DEVICES)[0].batch)
   for x in jax.tree.leaves(batch._replace(recurrent_state=())):
     for shard in x.addressable_shards:
       assert shard.data.shape == (len(x), B // DEVICES, *x.shape[2:])
@@ -111,17 +107,11 @@ def compare(kind):
   assert set(collectives) == {'all-reduce'}, collectives
 
 
-# NGU's learner has the real networks. BT's is that of R2D2, with an extra
-# action; it has a small network.
-_COMPARE = """
-from tests.core import data_parallel_test
-data_parallel_test.compare('ngu')
-data_parallel_test.compare('bt')
-"""
-
-
+# `acme_learner_test` compares learners with Q(lambda).
 def test_four_devices_compute_the_same_update_as_one():
-  python.run_on_four_devices(_COMPARE)
+  python.run_on_four_devices(
+    'from tests.core import data_parallel_test as t; t.compare()'
+  )
 
 
 def test_zero_uses_all_devices():
