@@ -14,7 +14,6 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
 # Agents, and combinations of behavior transfer and rewards.
 KINDS = (
   *('r2d2', 'ngu', 'bt'),
-  'bt:flights=False',
   'bt:extra_action=False,flight_recurrent_state=hold',
   'ngu:intrinsic_reward=constant',
   'ngu:intrinsic_reward=rnd,reward_observation=next',

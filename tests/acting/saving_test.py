@@ -13,11 +13,9 @@ from tests.acting import runs
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
 KINDS = (
-  'r2d2',
   'ngu:reward_observation=next',
-  'bt:flight_priorities=learned,flight_epsilon=0.5',
-  'bt:flight_law=jump_start',
-  'bt:flight_law=triggered',
+  'bt:flight_law=jump_start,flight_priorities=learned,extra_action=False',
+  'bt:flight_law=triggered,flight_epsilon=0.5',
 )
 
 
