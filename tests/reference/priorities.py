@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.reference import value_rescaling
+from tests.reference import returns
 
 OWN, EXTRA, FLIGHT = 0, 1, 2
 
@@ -17,11 +17,7 @@ def sequence_priority(errors, *, max_weight):
 
 
 def new_sequence_priority(steps, following, *, learner, replay, num_actions):
-  """Computes the actor's own priority of a sequence, in the forward view.
-
-  Peng's Q(lambda) is the average (1 - lambda) sum_k lambda^(k-1) G^(k) of
-  k-step returns; the last return has all of the remaining weight. Retrace is
-  Q + sum_s gamma^(s-t) (prod c) delta_s.
+  """Computes the actor's own priority of a sequence.
 
   Args:
     steps: the transitions of the sequence, with `q_values`.
@@ -44,56 +40,36 @@ def new_sequence_priority(steps, following, *, learner, replay, num_actions):
     steps = steps[:-1]
   if not steps:
     return None
-  e = learner.value_rescaling_epsilon
-  x = value_rescaling.invert(np.stack(q), e)
-  gammas = [learner.discount * float(step.discount) for step in steps]
+  x = {
+    name: np.array([[getattr(step, name)] for step in steps])  # [T, 1]
+    for name in ('choice', 'probability', 'reward', 'discount')
+  }
+  both = (np.stack(q)[:, np.newaxis],) * 2  # Online and target network.
+  given = (
+    x['reward'],
+    learner.discount * x['discount'],
+    np.ones((len(steps), 1)),
+  )
+  settings = {
+    'trace_decay': learner.trace_decay,
+    'epsilon': learner.value_rescaling_epsilon,
+  }
+  if learner.loss == 'q_lambda':
+    targets = returns.q_lambda_targets(*both, *given, **settings)
+  else:
+    settings['target_policy_epsilon'] = learner.target_policy_epsilon
+    taken = x['choice'], x['probability']
+    targets = returns.retrace_targets(*both, *taken, *given, **settings)
   errors = []
   for t, step in enumerate(steps):
-    if learner.loss == 'q_lambda':
-      target = _average_return(steps, x, gammas, t, learner.trace_decay)
-    else:
-      target = _retrace_return(steps, q, x, gammas, t, learner)
-    target = value_rescaling.rescale(target, e)
     for label in labels(
       *(step.choice, step.action, step.source),
       num_actions=num_actions,
       duplicate_flights=learner.duplicate_flights,
       behavior_labels=learner.behavior_labels,
     ):
-      errors.append(target - q[t][label])
+      errors.append(targets[t, 0] - q[t][label])
   return sequence_priority(errors, max_weight=replay.max_priority_weight)
-
-
-def _average_return(steps, x, gammas, t, trace_decay):
-  n, total, rewards, discount = len(steps), 0.0, 0.0, 1.0
-  for k in range(1, n - t + 1):
-    rewards += discount * float(steps[t + k - 1].reward)
-    discount *= gammas[t + k - 1]
-    weight = trace_decay ** (k - 1)
-    if k < n - t:
-      weight *= 1 - trace_decay
-    total += weight * (rewards + discount * np.max(x[t + k]))
-  return total
-
-
-def _retrace_return(steps, q, x, gammas, t, learner):
-  def policy(i):
-    probabilities = np.full(
-      len(q[i]), learner.target_policy_epsilon / len(q[i])
-    )
-    probabilities[np.argmax(q[i])] += 1 - learner.target_policy_epsilon
-    return probabilities
-
-  total, factor = x[t][steps[t].choice], 1.0
-  for s in range(t, len(steps)):
-    taken = steps[s].choice
-    if s > t:
-      ratio = policy(s)[taken] / float(steps[s].probability)
-      factor *= gammas[s - 1] * learner.trace_decay * min(1.0, ratio)
-    value = np.sum(policy(s + 1) * x[s + 1])
-    delta = float(steps[s].reward) + gammas[s] * value - x[s][taken]
-    total += factor * delta
-  return total
 
 
 def labels(
