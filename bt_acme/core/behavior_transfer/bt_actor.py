@@ -83,8 +83,8 @@ class BTActorState(NamedTuple):
   resolution: Resolution
 
 
-class _Parts(NamedTuple):
-  """The constant parts of an actor core.
+class _Core(NamedTuple):
+  """The constant parts of an actor core, and its functions.
 
   Attributes:
     agent: the wrapped actor core of the agent.
@@ -116,6 +116,224 @@ class _Parts(NamedTuple):
   def by_epsilon(self) -> bool:
     """Whether the agent's epsilon starts flights instead of random actions."""
     return self.use_flights and self.config.flight_probability == 'epsilon'
+
+  def init(self, key: types.PRNGKey, *settings: Any) -> BTActorState:
+    key, agent_key, flight_key, behavior_key = jax.random.split(key, 4)
+    flight = flights.new_episode(flight_key, self.config, self.law.init())
+    if self.by_epsilon:
+      if len(settings) != 1:
+        raise ValueError(
+          "flight_probability='epsilon' needs an agent with its own epsilon. "
+          "Choose 'log_uniform', or use an agent such as agents.R2D2Builder's."
+        )
+      flight = flight._replace(
+        start_probability=jnp.asarray(settings[0], jnp.float32)
+      )
+      # The agent itself is greedy and explores only through flights.
+      settings = (jnp.zeros_like(flight.start_probability),)
+    zero = jnp.zeros([], jnp.int32)
+    return BTActorState(
+      key=key,
+      agent=self.agent.init(agent_key, *settings),
+      behaviors=tuple(
+        behavior.init(jax.random.fold_in(behavior_key, i))
+        for i, behavior in enumerate(self.behaviors)
+      ),
+      flight=flight,
+      flight_step=flights.no_flight(flight),
+      proposals=jnp.zeros([len(self.behaviors)], jnp.int32),
+      resolution=Resolution(zero, zero, jnp.zeros([], jnp.uint8)),
+    )
+
+  def select_action(
+    self, params: BTParams, inputs: BTInput, state: BTActorState
+  ) -> Tuple[jax.Array, BTActorState]:
+    key, episode_key, flight_key = jax.random.split(state.key, 3)
+    choice, agent = self.agent.select_action(
+      params.agent, inputs.agent, state.agent
+    )
+    q_values = self.agent.get_extras(agent).get('q_values', ())
+    flight_step, flight = self._step_flight(
+      inputs, q_values, state.flight, episode_key, flight_key
+    )
+    proposals, behaviors = self._propose(
+      params.behaviors, inputs, flight_step, state.behaviors
+    )
+    resolution = self._resolve(choice, proposals, flight_step)
+    if self.use_flights and self.law.ends is not None:
+      ends = self.law.ends(q_values, resolution.choice)
+      flight_step, flight = flights.end(flight_step, flight, ends)
+      resolution = self._resolve(choice, proposals, flight_step)
+    if self.use_flights and self.config.flight_epsilon:
+      # Splitting a key may give the same keys as folding in 0, 1 and 2.
+      explore_key = jax.random.fold_in(state.key, 3)
+      epsilon = jnp.where(flight_step.in_flight, flight.epsilon, 0.0)
+      resolution = self._explore(explore_key, epsilon, resolution)
+    hold = self.agent.hold
+    if self.config.flight_recurrent_state == 'hold' and hold is not None:
+      agent = hold(agent, flight_step.in_flight)
+    return resolution.action, BTActorState(
+      key, agent, behaviors, flight, flight_step, proposals, resolution
+    )
+
+  def _step_flight(
+    self,
+    inputs: BTInput,
+    q_values: Any,
+    flight: flights.FlightState,
+    episode_key: types.PRNGKey,
+    flight_key: types.PRNGKey,
+  ) -> Tuple[flights.FlightStep, flights.FlightState]:
+    """Ends the flight if an episode starts, then advances by one step."""
+    fresh = flights.new_episode(episode_key, self.config, flight.law)
+    if self.by_epsilon:  # Epsilon is the same for all episodes.
+      fresh = fresh._replace(start_probability=flight.start_probability)
+    is_first = inputs.agent.is_first
+    flight = arrays.tree_where(is_first, fresh, flight)
+    if not self.use_flights:
+      return flights.no_flight(flight), flight
+    is_fixed = isinstance(inputs.flight_weights, tuple)
+    prev_reward = getattr(inputs.agent, 'prev_reward', ())
+    return flights.step(
+      flight,
+      flight_key,
+      self.law,
+      flights.FlightInput(is_first, prev_reward, q_values),
+      self.weights if is_fixed else inputs.flight_weights,
+      is_first if self.config.draws_by_episode else None,
+    )
+
+  def _propose(
+    self,
+    params: Tuple[types.Params, ...],
+    inputs: BTInput,
+    flight_step: flights.FlightStep,
+    states: Tuple[Any, ...],
+  ) -> Tuple[jax.Array, Tuple[Any, ...]]:
+    """Returns each behavior's proposed action, int32 [K], and its new state."""
+    proposals = [jnp.zeros([], jnp.int32)] * len(self.behaviors)
+    new_states = list(states)
+    restarts = self.config.flight_behavior_state == 'restart'
+    for i in self.proposers:
+      starts_flight = flight_step.starts & (flight_step.behavior == i)
+      begins = starts_flight & restarts
+      step = self.behaviors[i].step
+      if i in self.occasional:
+        step = functools.partial(
+          skipping.skip_where_idle(step), flight_step.behavior == i
+        )
+      proposals[i], new_states[i] = step(
+        params[i],
+        behavior_core.BehaviorInput(
+          observation=inputs.agent.observation,
+          prev_action=jnp.where(
+            begins, types.NO_ACTION, inputs.agent.prev_action
+          ),
+          is_first=inputs.agent.is_first | begins,
+          starts_flight=starts_flight,
+          host_inputs=inputs.host_inputs[i],
+        ),
+        states[i],
+      )
+    return jnp.stack(proposals).astype(jnp.int32), tuple(new_states)
+
+  def _resolve(
+    self,
+    choice: jax.Array,
+    proposals: jax.Array,
+    flight: flights.FlightStep,
+  ) -> Resolution:
+    """Resolves the agent's choice to the action that the environment receives.
+
+    The steps of a flight are labeled with the extra action of its behavior,
+    because that choice would have had the same outcome. The flights of
+    behaviors without an extra action are labeled with their actions.
+
+    Args:
+      choice: int32 [], one of A + K with extra actions, else one of A.
+      proposals: int32 [K], the action proposed by each behavior.
+      flight: the role of the step in a flight.
+
+    Returns:
+      The action, its label, and the component that selected the action.
+    """
+    delegates = choice >= self.num_actions
+    chosen = jnp.asarray([*self.extra_behaviors, 0], jnp.int32)
+    behavior = jnp.where(
+      flight.in_flight,
+      flight.behavior,
+      chosen[jnp.maximum(choice - self.num_actions, 0)],
+    )
+    proposal = proposals[behavior]
+    action = jnp.where(flight.in_flight | delegates, proposal, choice)
+    # For each behavior, the number of its extra action, or -1.
+    extra = [
+      self.extra_behaviors.index(k) if k in self.extra_behaviors else -1
+      for k in range(len(self.behaviors))
+    ]
+    number = jnp.asarray(extra, jnp.int32)[flight.behavior]
+    flight_label = jnp.where(number >= 0, self.num_actions + number, proposal)
+    source = jnp.where(delegates, types.EXTRA, types.OWN)
+    source = jnp.where(flight.in_flight, types.FLIGHT, source)
+    return Resolution(
+      action=action.astype(jnp.int32),
+      choice=jnp.where(flight.in_flight, flight_label, choice).astype(
+        jnp.int32
+      ),
+      source=source.astype(jnp.uint8),
+    )
+
+  def _explore(
+    self,
+    key: types.PRNGKey,
+    epsilon: jax.Array,
+    resolution: Resolution,
+  ) -> Resolution:
+    """Replaces an action of a flight by a random one, which labels the step.
+
+    The extra action would usually not have had this outcome.
+
+    Args:
+      key: the random key for drawing.
+      epsilon: float32 [], the probability of replacing the action.
+      resolution: the outcome without random actions.
+
+    Returns:
+      The outcome.
+    """
+    explore_key, action_key = jax.random.split(key)
+    explores = jax.random.uniform(explore_key) < epsilon
+    drawn = jax.random.randint(action_key, [], 0, self.num_actions)
+    return resolution._replace(
+      action=jnp.where(explores, drawn, resolution.action),
+      choice=jnp.where(explores, drawn, resolution.choice),
+    )
+
+  def get_extras(self, state: BTActorState) -> Dict[str, Any]:
+    extras = dict(self.agent.get_extras(state.agent))
+    in_flight = state.flight_step.in_flight
+    if 'probability' in extras:  # The agent does not select a flight's actions.
+      extras['probability'] = jnp.where(in_flight, 1.0, extras['probability'])
+    features = (
+      behavior.features(state.behaviors[i]) if i in self.proposers else ()
+      for i, behavior in enumerate(self.behaviors)
+    )
+    occasional = np.isin(np.arange(len(self.behaviors)), self.occasional)
+    others = state.flight_step.behavior != np.arange(len(self.behaviors))
+    probability = state.flight.start_probability
+    return {
+      **extras,
+      'skipped': occasional & others,
+      'choice': state.resolution.choice,
+      'source': state.resolution.source,
+      'flight_length': state.flight_step.length,
+      'flight_behavior': state.flight_step.behavior,
+      'flight_probability': (
+        probability if self.use_flights else jnp.zeros_like(probability)
+      ),
+      'proposals': state.proposals,
+      'features': tuple(features),
+    }
 
 
 def wrap(
@@ -162,7 +380,7 @@ def wrap(
       behaviors, or if the agent must hold its recurrent state but cannot.
   """
   _check(actor_core, behaviors, config)
-  parts = _Parts(
+  core = _Core(
     agent=actor_core,
     behaviors=tuple(behaviors),
     config=config,
@@ -174,11 +392,7 @@ def wrap(
     law=flight_laws.for_config(config, learner or config_lib.LearnerConfig()),
     use_flights=config.flights and not evaluation,
   )
-  return types.ActorCore(
-    init=functools.partial(_init, parts),
-    select_action=functools.partial(_select_action, parts),
-    get_extras=functools.partial(_get_extras, parts),
-  )
+  return types.ActorCore(core.init, core.select_action, core.get_extras)
 
 
 def _check(
@@ -197,228 +411,3 @@ def _check(
       "can hold its recurrent state, such as agents.R2D2Builder's. Use such an "
       "agent, or choose 'advance'."
     )
-
-
-def _init(parts: _Parts, key: types.PRNGKey, *settings: Any) -> BTActorState:
-  key, agent_key, flight_key, behavior_key = jax.random.split(key, 4)
-  flight = flights.new_episode(flight_key, parts.config, parts.law.init())
-  if parts.by_epsilon:
-    if len(settings) != 1:
-      raise ValueError(
-        "flight_probability='epsilon' needs an agent with its own epsilon. "
-        "Choose 'log_uniform', or use an agent such as agents.R2D2Builder's."
-      )
-    flight = flight._replace(
-      start_probability=jnp.asarray(settings[0], jnp.float32)
-    )
-    # The agent itself is greedy and explores only through flights.
-    settings = (jnp.zeros_like(flight.start_probability),)
-  zero = jnp.zeros([], jnp.int32)
-  return BTActorState(
-    key=key,
-    agent=parts.agent.init(agent_key, *settings),
-    behaviors=tuple(
-      behavior.init(jax.random.fold_in(behavior_key, i))
-      for i, behavior in enumerate(parts.behaviors)
-    ),
-    flight=flight,
-    flight_step=flights.no_flight(flight),
-    proposals=jnp.zeros([len(parts.behaviors)], jnp.int32),
-    resolution=Resolution(zero, zero, jnp.zeros([], jnp.uint8)),
-  )
-
-
-def _select_action(
-  parts: _Parts, params: BTParams, inputs: BTInput, state: BTActorState
-) -> Tuple[jax.Array, BTActorState]:
-  key, episode_key, flight_key = jax.random.split(state.key, 3)
-  choice, agent = parts.agent.select_action(
-    params.agent, inputs.agent, state.agent
-  )
-  q_values = parts.agent.get_extras(agent).get('q_values', ())
-  flight_step, flight = _step_flight(
-    parts, inputs, q_values, state.flight, episode_key, flight_key
-  )
-  proposals, behaviors = _propose(
-    parts, params.behaviors, inputs, flight_step, state.behaviors
-  )
-  resolution = _resolve(parts, choice, proposals, flight_step)
-  if parts.use_flights and parts.law.ends is not None:
-    ends = parts.law.ends(q_values, resolution.choice)
-    flight_step, flight = flights.end(flight_step, flight, ends)
-    resolution = _resolve(parts, choice, proposals, flight_step)
-  if parts.use_flights and parts.config.flight_epsilon:
-    # Splitting a key may give the same keys as folding in 0, 1 and 2.
-    explore_key = jax.random.fold_in(state.key, 3)
-    epsilon = jnp.where(flight_step.in_flight, flight.epsilon, 0.0)
-    resolution = _explore(parts, explore_key, epsilon, resolution)
-  hold = parts.agent.hold
-  if parts.config.flight_recurrent_state == 'hold' and hold is not None:
-    agent = hold(agent, flight_step.in_flight)
-  return resolution.action, BTActorState(
-    key, agent, behaviors, flight, flight_step, proposals, resolution
-  )
-
-
-def _step_flight(
-  parts: _Parts,
-  inputs: BTInput,
-  q_values: Any,
-  flight: flights.FlightState,
-  episode_key: types.PRNGKey,
-  flight_key: types.PRNGKey,
-) -> Tuple[flights.FlightStep, flights.FlightState]:
-  """Ends the flight if an episode starts, then advances by one step."""
-  fresh = flights.new_episode(episode_key, parts.config, flight.law)
-  if parts.by_epsilon:  # Epsilon is the same for all episodes.
-    fresh = fresh._replace(start_probability=flight.start_probability)
-  is_first = inputs.agent.is_first
-  flight = arrays.tree_where(is_first, fresh, flight)
-  if not parts.use_flights:
-    return flights.no_flight(flight), flight
-  is_fixed = isinstance(inputs.flight_weights, tuple)
-  prev_reward = getattr(inputs.agent, 'prev_reward', ())
-  return flights.step(
-    flight,
-    flight_key,
-    parts.law,
-    flights.FlightInput(is_first, prev_reward, q_values),
-    parts.weights if is_fixed else inputs.flight_weights,
-    is_first if parts.config.draws_by_episode else None,
-  )
-
-
-def _propose(
-  parts: _Parts,
-  params: Tuple[types.Params, ...],
-  inputs: BTInput,
-  flight_step: flights.FlightStep,
-  states: Tuple[Any, ...],
-) -> Tuple[jax.Array, Tuple[Any, ...]]:
-  """Returns each behavior's proposed action, int32 [K], and its new state."""
-  proposals = [jnp.zeros([], jnp.int32)] * len(parts.behaviors)
-  new_states = list(states)
-  restarts = parts.config.flight_behavior_state == 'restart'
-  for i in parts.proposers:
-    starts_flight = flight_step.starts & (flight_step.behavior == i)
-    begins = starts_flight & restarts
-    step = parts.behaviors[i].step
-    if i in parts.occasional:
-      step = functools.partial(
-        skipping.skip_where_idle(step), flight_step.behavior == i
-      )
-    proposals[i], new_states[i] = step(
-      params[i],
-      behavior_core.BehaviorInput(
-        observation=inputs.agent.observation,
-        prev_action=jnp.where(
-          begins, types.NO_ACTION, inputs.agent.prev_action
-        ),
-        is_first=inputs.agent.is_first | begins,
-        starts_flight=starts_flight,
-        host_inputs=inputs.host_inputs[i],
-      ),
-      states[i],
-    )
-  return jnp.stack(proposals).astype(jnp.int32), tuple(new_states)
-
-
-def _resolve(
-  parts: _Parts,
-  choice: jax.Array,
-  proposals: jax.Array,
-  flight: flights.FlightStep,
-) -> Resolution:
-  """Resolves the agent's choice to the action that the environment receives.
-
-  The steps of a flight are labeled with the extra action of its behavior,
-  because that choice would have had the same outcome. The flights of behaviors
-  without an extra action are labeled with their actions.
-
-  Args:
-    parts: the parts of the core.
-    choice: int32 [], one of A + K with extra actions, else one of A.
-    proposals: int32 [K], the action proposed by each behavior.
-    flight: the role of the step in a flight.
-
-  Returns:
-    The action, its label, and the component that selected the action.
-  """
-  delegates = choice >= parts.num_actions
-  chosen = jnp.asarray([*parts.extra_behaviors, 0], jnp.int32)
-  behavior = jnp.where(
-    flight.in_flight,
-    flight.behavior,
-    chosen[jnp.maximum(choice - parts.num_actions, 0)],
-  )
-  proposal = proposals[behavior]
-  action = jnp.where(flight.in_flight | delegates, proposal, choice)
-  # For each behavior, the number of its extra action, or -1.
-  extra = [
-    parts.extra_behaviors.index(k) if k in parts.extra_behaviors else -1
-    for k in range(len(parts.behaviors))
-  ]
-  number = jnp.asarray(extra, jnp.int32)[flight.behavior]
-  flight_label = jnp.where(number >= 0, parts.num_actions + number, proposal)
-  source = jnp.where(delegates, types.EXTRA, types.OWN)
-  source = jnp.where(flight.in_flight, types.FLIGHT, source)
-  return Resolution(
-    action=action.astype(jnp.int32),
-    choice=jnp.where(flight.in_flight, flight_label, choice).astype(jnp.int32),
-    source=source.astype(jnp.uint8),
-  )
-
-
-def _explore(
-  parts: _Parts,
-  key: types.PRNGKey,
-  epsilon: jax.Array,
-  resolution: Resolution,
-) -> Resolution:
-  """Replaces an action of a flight by a random one, which labels the step.
-
-  The extra action would usually not have had this outcome.
-
-  Args:
-    parts: the parts of the core.
-    key: the random key for drawing.
-    epsilon: float32 [], the probability of replacing the action.
-    resolution: the outcome without random actions.
-
-  Returns:
-    The outcome.
-  """
-  explore_key, action_key = jax.random.split(key)
-  explores = jax.random.uniform(explore_key) < epsilon
-  drawn = jax.random.randint(action_key, [], 0, parts.num_actions)
-  return resolution._replace(
-    action=jnp.where(explores, drawn, resolution.action),
-    choice=jnp.where(explores, drawn, resolution.choice),
-  )
-
-
-def _get_extras(parts: _Parts, state: BTActorState) -> Dict[str, Any]:
-  extras = dict(parts.agent.get_extras(state.agent))
-  in_flight = state.flight_step.in_flight
-  if 'probability' in extras:  # The agent does not select a flight's actions.
-    extras['probability'] = jnp.where(in_flight, 1.0, extras['probability'])
-  features = (
-    behavior.features(state.behaviors[i]) if i in parts.proposers else ()
-    for i, behavior in enumerate(parts.behaviors)
-  )
-  occasional = np.isin(np.arange(len(parts.behaviors)), parts.occasional)
-  others = state.flight_step.behavior != np.arange(len(parts.behaviors))
-  probability = state.flight.start_probability
-  return {
-    **extras,
-    'skipped': occasional & others,
-    'choice': state.resolution.choice,
-    'source': state.resolution.source,
-    'flight_length': state.flight_step.length,
-    'flight_behavior': state.flight_step.behavior,
-    'flight_probability': (
-      probability if parts.use_flights else jnp.zeros_like(probability)
-    ),
-    'proposals': state.proposals,
-    'features': tuple(features),
-  }
