@@ -53,20 +53,17 @@ def check_behaviors(
   if outer_core.is_discrete(environment_spec):
     action_spec = action_spec.num_values
   for behavior in behaviors:
-    if isinstance(behavior, exported.Exported):
-      _check_images(behavior, shown)
+    if (
+      isinstance(behavior, exported.Exported)
+      and getattr(shown, 'dtype', None) != np.uint8
+    ):
+      raise ValueError(
+        f'behavior={behavior.folder!r} expects a single uint8 image of shape '
+        f'{behavior.agent.spec.observation_shape}, but the observations of '
+        f'this environment are {shown}. Wrap the environment to return only '
+        'the image, and use agents.scale_images for the network.'
+      )
     behavior.validate(getattr(shown, 'shape', ()), action_spec)
-
-
-def _check_images(behavior: exported.Exported, shown: Any) -> None:
-  """Raises ValueError if observations are not uint8 images."""
-  if getattr(shown, 'dtype', None) != np.uint8:
-    raise ValueError(
-      f'behavior={behavior.folder!r} expects a single uint8 image of shape '
-      f'{behavior.agent.spec.observation_shape}, but the observations of this '
-      f'environment are {shown}. Wrap the environment to return only the '
-      'image, and use agents.scale_images for the network.'
-    )
 
 
 def check_outputs(

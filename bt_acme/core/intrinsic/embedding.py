@@ -69,45 +69,39 @@ def make_feature_network(
     embedding: jax.Array = network.apply(params, observation[None])[0]
     return embedding
 
+  def loss(
+    params: types.Params,
+    observations: jax.Array,
+    action: jax.Array,
+    mask: jax.Array,
+  ) -> features.Loss:
+    """Computes the mean cross-entropy of the executed actions, and L2 penalty.
+
+    Source: Badia et al. 2020, Sec. 2 and App. A.1. See `FeatureNetwork.loss`.
+    """
+    embeddings = networks_lib.over_sequences(
+      functools.partial(network.apply, params['embedding']), observations
+    )  # [M, B, D]
+    logits = classifier.apply(
+      params['inverse_dynamics'],
+      embeddings[: len(action)],
+      embeddings[-len(action) :],
+    )
+    log_probabilities = jnp.take_along_axis(
+      jax.nn.log_softmax(logits), action[..., None], axis=-1
+    )[..., 0]
+    cross_entropy = arrays.masked_mean(-log_probabilities, mask)
+    right = (jnp.argmax(logits, axis=-1) == action).astype(jnp.float32)
+    penalty = _l2_penalty(params['embedding'])
+    penalty += _l2_penalty(params['inverse_dynamics'])
+    return cross_entropy + config.inverse_dynamics_l2 * penalty, {
+      'inverse_dynamics_loss': cross_entropy,
+      'inverse_dynamics_accuracy': arrays.masked_mean(right, mask),
+    }
+
   return features.FeatureNetwork(
-    init=init,
-    apply=functools.partial(_batch_one_by_one, embed_one),
-    loss=functools.partial(_loss, config, network.apply, classifier.apply),
+    init, functools.partial(_batch_one_by_one, embed_one), loss
   )
-
-
-def _loss(
-  config: config_lib.IntrinsicConfig,
-  embed: Callable[..., jax.Array],
-  classify: Callable[..., jax.Array],
-  params: types.Params,
-  observations: jax.Array,
-  action: jax.Array,
-  mask: jax.Array,
-) -> features.Loss:
-  """Computes the mean cross-entropy of the executed actions, with L2 penalty.
-
-  Source: Badia et al. 2020, Sec. 2 and App. A.1. See `FeatureNetwork.loss`.
-  """
-  embeddings = networks_lib.over_sequences(
-    functools.partial(embed, params['embedding']), observations
-  )  # [M, B, D]
-  logits = classify(
-    params['inverse_dynamics'],
-    embeddings[: len(action)],
-    embeddings[-len(action) :],
-  )
-  log_probabilities = jnp.take_along_axis(
-    jax.nn.log_softmax(logits), action[..., None], axis=-1
-  )[..., 0]
-  loss = arrays.masked_mean(-log_probabilities, mask)
-  right = (jnp.argmax(logits, axis=-1) == action).astype(jnp.float32)
-  penalty = _l2_penalty(params['embedding'])
-  penalty += _l2_penalty(params['inverse_dynamics'])
-  return loss + config.inverse_dynamics_l2 * penalty, {
-    'inverse_dynamics_loss': loss,
-    'inverse_dynamics_accuracy': arrays.masked_mean(right, mask),
-  }
 
 
 def _l2_penalty(params: types.Params) -> jax.Array:
