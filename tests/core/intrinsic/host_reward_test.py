@@ -40,7 +40,9 @@ def test_statistics_of_other_environments_are_an_error():
 
 @pytest.mark.parametrize('observation', ['current', 'next'])
 @pytest.mark.parametrize('kind', ['ngu', 'rnd'])
-def test_last_observations_count_as_configured(observation, kind):
+def test_last_observations_count_as_configured_and_skipped_ones_never(
+  observation, kind
+):
   """Observations that are not rewarded get 0 and change nothing."""
   config = streams.changed(
     reward_observation=observation, intrinsic_reward=kind, distance_decay=0.05
@@ -48,12 +50,16 @@ def test_last_observations_count_as_configured(observation, kind):
   stream = streams.make_stream()
   is_last = np.random.default_rng(1).random(stream[2].shape) < 0.2
   stream[2][1:] = is_last[:-1]
-  stream[0][is_last] = 1e3
+  # In each environment, every second episode is skipped.
+  skipped = np.cumsum(stream[2], axis=0) % 2 == 0
+  stream[0][is_last | skipped] = 1e3
   reward = streams.of(config)
-  made = streams.on_host(reward, stream, is_last)
-  counts = ~is_last | (observation == 'next')
+  made = streams.on_host(reward, stream, is_last, skipped)
+  counts = (~is_last | (observation == 'next')) & ~skipped
   np.testing.assert_array_equal(made[~counts], 0)
-  (_, statistics), (on_device, _) = streams.on_device(config)(*stream, is_last)
+  (_, statistics), (on_device, _) = streams.on_device(config)(
+    *stream, is_last, skipped
+  )
   np.testing.assert_allclose(on_device, made, rtol=2e-3)
   np.testing.assert_allclose(statistics, reward.statistics(), rtol=1e-4)
   for i in range(streams.N):
@@ -79,25 +85,3 @@ def test_rewards_of_a_device_replace_the_statistics():
     assert all(field.dtype == np.float64 for field in reward.statistics())
     assert not any(map(len, reward.memories))
     assert reward.alpha is alpha
-
-
-@pytest.mark.parametrize('observation', ['current', 'next'])
-def test_skipped_episodes_have_no_effect(observation):
-  config = streams.changed(reward_observation=observation)
-  stream = streams.make_stream()
-  is_last = np.roll(stream[2], -1, axis=0)
-  # In each environment, every second episode is skipped.
-  skipped = np.cumsum(stream[2], axis=0) % 2 == 0
-  stream[0][skipped] = 1e3
-  reward = streams.of(config)
-  made = streams.on_host(reward, stream, is_last, skipped)
-  np.testing.assert_array_equal(made[skipped], 0)
-  (_, statistics), (on_device, _) = streams.on_device(config)(
-    *stream, is_last, skipped
-  )
-  np.testing.assert_allclose(on_device, made, rtol=2e-3)
-  np.testing.assert_allclose(statistics, reward.statistics(), rtol=1e-4)
-  for i in range(streams.N):
-    kept = tuple(x[~skipped[:, i], i : i + 1] for x in (*stream, is_last))
-    expected = streams.on_host(streams.of(config, 1), kept[:3], kept[3])
-    np.testing.assert_array_equal(made[~skipped[:, i], i], expected[:, 0])

@@ -16,19 +16,17 @@ from tests.reference import intrinsic as reference
 CONFIGS = [
   streams.changed(**settings)
   for settings in (
-    {},
     {'alpha_offset': 1.0},
-    {'distance_decay': 0.05},
-    {'statistics_scope': 'episode'},
     {'statistics_scope': 'episode', 'distance_decay': 0.05, 'error_decay': 0.1},
     {'error_decay': 0.3, 'error_deviation': 'floor', 'alpha_offset': 1.0},
     {'num_neighbors': 30, 'memory_capacity': 30},
     {'num_neighbors': 70, 'memory_capacity': 90, 'max_similarity': 4.0},
     {'num_neighbors': 1, 'memory_capacity': 1},
     {'intrinsic_reward': 'rnd'},
-    {'intrinsic_reward': 'rnd', 'error_deviation': 'floor'},
-    {'intrinsic_reward': 'rnd', 'error_decay': 1.0},
-    {'intrinsic_reward': 'rnd', 'statistics_scope': 'episode'},
+    {
+      **{'intrinsic_reward': 'rnd', 'statistics_scope': 'episode'},
+      **{'error_deviation': 'floor', 'error_decay': 1.0},
+    },
     {'intrinsic_reward': 'constant', 'constant_reward': 0.5},
   )
 ]
