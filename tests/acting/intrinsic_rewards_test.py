@@ -63,19 +63,14 @@ def assert_rewards_match_reference(agent, variables, recorder):
   return np.split(alphas, ends)
 
 
-@pytest.fixture(name='agent', params=[('current', 0.0), ('next', 0.1)])
-def make_agent(request):
-  observation, decay = request.param
-  return agent_rewarded(reward_observation=observation, error_decay=decay)
-
-
-# The test of discarded episodes has statistics of single episodes.
-def test_actions_are_rewarded_for_the_configured_observation(agent):
+# The test of discarded episodes has statistics of single episodes, and both
+# kinds of `reward_observation`.
+def test_actions_are_rewarded_for_the_next_observation():
+  agent = agent_rewarded(reward_observation='next', error_decay=0.1)
   variables, recorder = fakes.variables_of(agent), runs.Recorder()
   actor, rows = runs.play(agent, [1], [variables] * 2, sinks=[recorder])
   alphas = assert_rewards_match_reference(agent, variables, recorder)
-  rewards_next = agent.config.intrinsic.reward_observation == 'next'
-  assert actor.awaits_reward == rewards_next
+  assert actor.awaits_reward
   for row, alpha in zip(rows, alphas, strict=True):
     alpha = alpha[: row['episode_length']]  # Observations before actions.
     expected = np.mean(alpha > 1), alpha.mean()

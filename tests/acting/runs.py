@@ -1,5 +1,6 @@
 """Runs of an actor in marked environments, and independent logs of them."""
 
+import functools
 import itertools
 
 import chex
@@ -19,23 +20,18 @@ EPSILONS = (0.5, 0.3, 0.2, 0.0)
 
 
 class Recorder:
-  """A sink that records transitions and ends, and forwards them to another."""
+  """A sink that records transitions and ends."""
 
-  def __init__(self, sink=None):
+  def __init__(self):
     self.transitions, self.ends = [], []
-    self._sink = sink
 
   def add(self, transition):
     # Copies, because the actor may reuse its arrays.
     copy = jax.tree.map(np.array, transition)
     self.transitions.append(transition_lib.Transition(*copy))
-    if self._sink is not None:
-      self._sink.add(transition)
 
   def end_episode(self, *final):
     self.ends.append(jax.tree.map(np.array, final))
-    if self._sink is not None:
-      self._sink.end_episode(*final)
 
   def episodes(self):
     """Returns the transitions of each finished episode."""
@@ -239,51 +235,37 @@ class Log:
     self.statistics = reward_of and reward_of.statistics()
 
 
-def _is_close(value, expected, rtol):
-  return abs(value - expected) <= rtol * abs(expected)
+_LOGGED = (
+  *('observation', 'prev_action', 'prev_reward', 'recurrent_state'),
+  *('action', 'reward', 'discount', 'q_values'),
+)
 
 
-def assert_matches_log(batch, agent, log, epsilons):
-  """Checks that every step of a batch equals the logged step with its marks."""
-  num_choices = agent.network.num_choices
-  seen, states, logged = set(), [], []
-  for column in range(batch.action.shape[1]):
-    first = fakes.marks(batch.frames[fakes.STACKED - 1, column])
-    states.append(jax.tree.map(lambda x, c=column: x[c], batch.recurrent_state))
-    logged.append(log[first]['recurrent_state'])
-    num_steps = int(batch.valid[:, column].sum())
-    assert num_steps >= 1
-    assert batch.valid[:num_steps, column].all()
-    for t in range(num_steps + 1):
-      stack = batch.frames[t : t + fakes.STACKED, column]
-      key = fakes.marks(stack[-1])
-      assert key == (*first[:2], first[2] + t)
-      entry = log[key]
-      observation = np.concatenate(stack, axis=-1)
-      assert np.array_equal(observation, entry['observation'])
-      assert batch.prev_action[t, column] == entry['prev_action']
-      prev_reward = batch.prev_reward[t, column]
-      assert _is_close(prev_reward, entry['prev_reward'], 1e-4)
-      if t == num_steps:
-        continue
-      seen.add(key)
-      action, choice = batch.action[t, column], batch.choice[t, column]
-      source = batch.source[t, column]
-      assert action == entry['action']
-      assert _is_close(batch.reward[t, column], entry['reward'], 1e-4)
-      assert batch.discount[t, column] == entry['discount']
-      if source == types.OWN or num_choices == fakes.ACTIONS:
-        assert choice == action
-      else:
-        assert choice >= fakes.ACTIONS
-        scripted = fakes.scripted()(entry['observation'], 0, False)
-        assert choice != fakes.ACTIONS or action == scripted
-      epsilon = epsilons[first[0]]
-      probability = epsilon / num_choices + (1 - epsilon) * (
-        choice == np.argmax(entry['q_values'])
-      )
-      if source == types.FLIGHT:
-        probability = 1.0
-      assert _is_close(batch.probability[t, column], probability, 1e-5)
-  assert_steps_close(states, logged, rtol=1e-4, atol=1e-5)
-  return seen
+def assert_matches_log(recorder, agent, log, epsilon):
+  """Checks that all recorded steps equal the logged steps with their marks."""
+  steps, num_choices = recorder.transitions, agent.network.num_choices
+  keys = [fakes.marks(x.observation[..., -1:]) for x in steps]
+  assert len(set(keys)) == len(keys)
+  as_floats = functools.partial(jax.tree.map, np.float64)
+  assert_steps_close(
+    as_floats([[getattr(x, name) for name in _LOGGED] for x in steps]),
+    as_floats([[log[key][name] for name in _LOGGED] for key in keys]),
+    rtol=1e-4,
+    atol=1e-5,
+  )
+  for final in recorder.ends:
+    entry = log[fakes.marks(final[0][..., -1:])]
+    expected = [entry[name] for name in _LOGGED[:3]]
+    assert_steps_close(*as_floats([[final], [tuple(expected)]]), rtol=1e-4)
+  for x in steps:
+    if x.source == types.OWN or num_choices == fakes.ACTIONS:
+      assert x.choice == x.action
+    else:
+      assert x.choice >= fakes.ACTIONS
+      scripted = fakes.scripted()(x.observation, 0, False)
+      assert x.choice != fakes.ACTIONS or x.action == scripted
+    greedy = x.choice == np.argmax(x.q_values)
+    probability = epsilon / num_choices + (1 - epsilon) * greedy
+    if x.source == types.FLIGHT:
+      probability = 1.0
+    np.testing.assert_allclose(x.probability, probability, rtol=1e-5)
