@@ -130,13 +130,12 @@ def test_novelty_counts_until_there_is_a_discovery(agent):
   assert learned.probabilities().argmax() == 1
 
 
-def test_evaluations_and_actors_without_scores_do_not_learn(agent):
+def test_actors_without_scores_do_not_learn(agent):
   fixed = _changed(agent, flight_priorities='fixed', priority_floor=0.1)
-  for evaluation in (False, True):
-    actor, rows, _ = _play(agent, None, turns=40, evaluation=evaluation)
-    assert actor.priorities is None
-    assert not any('flight_priority_0' in row for row in rows)
-    assert rows == _play(fixed, None, turns=40, evaluation=evaluation)[1]
+  actor, rows, _ = _play(agent, None, turns=40)
+  assert actor.priorities is None
+  assert not any('flight_priority_0' in row for row in rows)
+  assert rows == _play(fixed, None, turns=40)[1]
 
 
 def test_a_store_adds_the_episodes_of_all_groups(agent):

@@ -42,15 +42,3 @@ def test_each_step_has_the_proposal_of_the_behavior_of_the_episode():
       if len(matches) == 1:
         drawn.add(*matches)
   assert drawn == {0, 1}
-
-
-def test_the_behavior_also_proposes_without_flights():
-  settings = {'flights': False, 'extra_action': False, 'kickstarting': 0.5}
-  scripted = behaviors.FromCallable(fakes.scripted)
-  own = 0
-  for sink in _play((scripted,), **settings):
-    for x in sink.transitions:
-      assert x.source == types.OWN
-      assert x.proposal == _proposed(x)
-      own += int(x.action != x.proposal)
-  assert own > 10

@@ -143,20 +143,16 @@ def test_a_jitted_behavior_acts_in_range():
 
 
 @pytest.mark.parametrize(
-  'settings, evaluation, steps',
-  [
-    *(({'behavior_roles': 'fly,both'}, *x) for x in ((False, 5), (True, 0))),
-    ({'behavior_roles': 'choose,both'}, True, 5),
-    # A recording evaluator needs the proposals.
-    ({'behavior_roles': 'fly,both', 'kickstarting': 1.0}, True, 5),
-  ],
+  'settings, steps',
+  # A recording evaluator needs the proposals.
+  [({}, 0), ({'kickstarting': 1.0}, 5)],
 )
-def test_evaluations_skip_behaviors_that_only_fly(settings, evaluation, steps):
+def test_evaluations_skip_behaviors_that_only_fly(settings, steps):
   seen = []
   mine = behaviors.FromCallable(lambda seed: lambda *_: seen.append(0) or 0)
-  transfer = config_lib.TransferConfig(**settings)
+  transfer = config_lib.TransferConfig(behavior_roles='fly,both', **settings)
   config = fakes.make_config(config_lib.BTConfig, transfer=transfer)
   agent = assembly.Agent(config, fakes.SPEC, (mine, behaviors.Uniform()))
   variables = [fakes.variables_of(agent)]
-  runs.play(agent, [0], variables, turns=5, evaluation=evaluation)
+  runs.play(agent, [0], variables, turns=5, evaluation=True)
   assert len(seen) == steps

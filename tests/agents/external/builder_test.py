@@ -21,8 +21,8 @@ def play_episode(environment, actor):
   loop.run_episode()
 
 
-def run(builder, networks, policy, environment, num_steps):
-  """Runs a local Acme agent for an episode; its parameters must change."""
+def run(builder, networks, policy, environment, *, learns=True):
+  """Runs a local Acme agent for 60 steps; if it learns, parameters change."""
   agent = local_layout.LocalLayout(
     0,
     builder.agent_spec,
@@ -30,16 +30,17 @@ def run(builder, networks, policy, environment, num_steps):
     networks,
     policy,
     workdir=None,
-    min_replay_size=32,
+    min_replay_size=32 if learns else 1_000,
     batch_size=16,
     samples_per_insert=1.0,
   )
-  environment = wrappers.StepLimitWrapper(environment, num_steps)
+  environment = wrappers.StepLimitWrapper(environment, 60)
   before = jax.tree.leaves(agent.get_variables(['policy'])[0])
   before = [np.array(x) for x in before]
   play_episode(environment, agent)
   after = jax.tree.leaves(agent.get_variables(['policy'])[0])
-  assert any(np.any(x != y) for x, y in zip(before, after, strict=True))
+  changed = any(np.any(x != y) for x, y in zip(before, after, strict=True))
+  assert changed == learns
   return agent
 
 
@@ -78,7 +79,7 @@ def test_dqn_on_minigrid():
     **_OFTEN,
   )
   networks = builder.make_networks(agents.scale_images(peers.dqn_networks))
-  agent = run(builder, networks, dqn.behavior_policy(networks), environment, 60)
+  agent = run(builder, networks, dqn.behavior_policy(networks), environment)
   labels = np.array([transition.action for transition in replayed(agent)])
   assert (labels == num_actions).mean() > 0.5
   assert (labels <= num_actions).all()
@@ -110,7 +111,8 @@ def test_sequences_of_r2d2_are_marked():
     max_flight_probability=0.3,
   )
   policy = r2d2.make_behavior_policy(networks, peers.R2D2_CONFIG)
-  agent = run(builder, networks, policy, environment, 60)
+  # `learner_test` trains dm-acme's R2D2.
+  agent = run(builder, networks, policy, environment, learns=False)
   num_actions = environment.action_spec().num_values
   seen = set()
   for sequence in replayed(agent):
@@ -160,7 +162,7 @@ def test_td3_learns_from_flights_of_vectors():
   )
   networks = builder.make_networks(lambda spec: td3.make_networks(spec, (8, 8)))
   policy = td3.get_default_behavior_policy(networks, spec.actions, sigma=0.1)
-  agent = run(builder, networks, policy, environment, 60)
+  agent = run(builder, networks, policy, environment)
   executed = np.array(environment.actions)
   assert executed.shape == (60, 1)
   assert 0.3 < np.mean(executed == 0.625) < 1
