@@ -98,12 +98,19 @@ def q_network_loss(
   priorities = priorities_lib.sequence_priorities(
     jax.lax.stop_gradient(errors), max_weight=replay.max_priority_weight
   )
-  metrics = _metrics(loss, errors, q_online, batch.reward)
+  means = {  # Over trained transitions.
+    'mean_abs_td_error': jnp.abs(errors.own),
+    'mean_q': jnp.max(q_online[:-1], axis=-1),
+    'mean_target': errors.target,
+    'mean_reward': batch.reward,
+    'duplicated_share': errors.duplicated,
+  }
   if extra_loss is not None:
-    metrics['kickstarting_loss'] = arrays.masked_mean(
-      extra_loss, errors.trained
-    )
-  return loss, (priorities, metrics)
+    means['kickstarting_loss'] = extra_loss
+  metrics = {
+    name: arrays.masked_mean(x, errors.trained) for name, x in means.items()
+  }
+  return loss, (priorities, {'loss': loss, **metrics})
 
 
 def weighted_loss(
@@ -138,25 +145,3 @@ def weighted_loss(
   if exponent:
     per_sequence *= priorities_lib.importance_weights(probabilities, exponent)
   return jnp.mean(per_sequence)
-
-
-def _metrics(
-  loss: jax.Array,
-  errors: td_errors_lib.TDErrors,
-  q_online: jax.Array,
-  reward: jax.Array,
-) -> types.Metrics:
-  """Returns the metrics: the loss, and means over trained transitions."""
-  means = {
-    'mean_abs_td_error': jnp.abs(errors.own),
-    'mean_q': jnp.max(q_online[:-1], axis=-1),
-    'mean_target': errors.target,
-    'mean_reward': reward,
-    'duplicated_share': errors.duplicated,
-  }
-  return {
-    'loss': loss,
-    **{
-      name: arrays.masked_mean(x, errors.trained) for name, x in means.items()
-    },
-  }

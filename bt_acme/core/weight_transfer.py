@@ -44,15 +44,9 @@ def transfer(
   Raises:
     ValueError: if shapes differ.
   """
-  kept = {
-    module: values
-    for module, values in fresh.items()
-    if init == 'partial' and _is_head(module)
-  }
+  kept = {m: x for m, x in fresh.items() if init != 'full' and _is_head(m)}
   loaded = {
-    module: values
-    for module, values in source.items()
-    if init == 'full' or not _is_head(module)
+    m: x for m, x in source.items() if init == 'full' or not _is_head(m)
   }
   if ADVANTAGE_OUTPUT in loaded and ADVANTAGE_OUTPUT in fresh:
     loaded[ADVANTAGE_OUTPUT] = _widen(

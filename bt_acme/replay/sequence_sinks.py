@@ -177,13 +177,17 @@ class SequenceSink:
     columns = dict(
       zip(self._buffered, zip(*self._steps, strict=True), strict=True)
     )
-    self._fill(
-      columns, {'prev_action': prev_action, 'prev_reward': prev_reward}
-    )
+    self._fill(columns, prev_action=prev_action, prev_reward=prev_reward)
     block = blocks.FinishedBlock(
       payload=blocks.encode_block(self._data),
       recurrent_state=self._state.copy(),
-      steps={name: self._values(name, x) for name, x in columns.items()},
+      steps={
+        # A copy of a stored field has the dtype in which it is stored.
+        name: np.array(
+          self._block[name][: len(x)] if name in self._block.dtype.names else x
+        )
+        for name, x in columns.items()
+      },
     )
     self._finished.append(block)
     self._steps = []
@@ -196,21 +200,13 @@ class SequenceSink:
     num_steps = sum(len(block.steps['prev_action']) for block in sequence)
     return first[0] == types.NO_ACTION or num_steps > self._burn_in_length
 
-  def _values(self, name: str, column: Sequence[Any]) -> np.ndarray:
-    """Returns one field of the block's steps; stored fields in their dtype."""
-    if name in self._block.dtype.names:
-      return self._block[name][: len(column)].copy()
-    return np.array(column)
-
-  def _fill(
-    self, columns: Mapping[str, Sequence[Any]], closing: Mapping[str, Any]
-  ) -> None:
+  def _fill(self, columns: Mapping[str, Sequence[Any]], **closing: Any) -> None:
     """Writes the scalars and the padding; the frames are already written.
 
     Args:
       columns: the scalars of the block's steps, by the name of the field.
-      closing: the agent's scalar inputs after the last step, by the name of the
-        field.
+      **closing: the agent's scalar inputs after the last step, by the name of
+        the field.
     """
     block, length = self._block, len(self._steps)
     for field in self._given:

@@ -15,12 +15,10 @@ from bt_acme.core.behavior_transfer.flight_laws import (
   zeta,
 )
 
-BY_NAME: Mapping[
-  str,
-  Callable[
-    [config_lib.TransferConfig, config_lib.LearnerConfig], flights.FlightLaw
-  ],
-] = {
+_Make = Callable[
+  [config_lib.TransferConfig, config_lib.LearnerConfig], flights.FlightLaw
+]
+BY_NAME: Mapping[str, _Make] = {
   'zeta': zeta.make,
   'jump_start': jump_start.make,
   'until_agent': until_agent.make,
