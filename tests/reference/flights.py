@@ -30,7 +30,7 @@ def act(
   is_first,
   *,
   num_actions,
-  extra_action,
+  extra_behaviors,
 ):
   """Runs Alg. 1 with given random events and decisions at each step.
 
@@ -42,7 +42,7 @@ def act(
     behaviors: the behavior of that flight.
     is_first: whether an episode starts.
     num_actions: A, the number of actions.
-    extra_action: whether choices of A and above select behaviors.
+    extra_behaviors: the behavior that each choice from A on selects.
 
   Returns:
     Lists of executed actions, labels and sources.
@@ -57,9 +57,12 @@ def act(
     if steps_left > 0:
       steps_left -= 1
       action, source = proposals[t][flying], FLIGHT
-      label = num_actions + flying if extra_action else action
+      label = action
+      if flying in extra_behaviors:
+        label = num_actions + extra_behaviors.index(flying)
     elif choice >= num_actions:
-      action, source, label = proposals[t][choice - num_actions], EXTRA, choice
+      behavior = extra_behaviors[choice - num_actions]
+      action, source, label = proposals[t][behavior], EXTRA, choice
     else:
       action, source, label = choice, OWN, choice
     actions.append(action)

@@ -101,12 +101,20 @@ def _run(epsilon=0.5, seed=0, num_behaviors=1, **settings):
   return toys.rollout(core, params, state, _SHOWN, wrap_input=no_inputs)
 
 
+# Settings, the behaviors with extra actions, and those that fly.
 _VARIANTS = [
-  {},
-  {'num_behaviors': 3, 'extra_action': False},
-  {'num_behaviors': 2, 'flights': False, 'behavior_roles': 'choose,choose'},
-  {'num_behaviors': 2, 'flight_epsilon': 1.0},
-  {'num_behaviors': 2, 'flight_epsilon': 1.0, 'extra_action': False},
+  ({}, [0], {0}),
+  ({'num_behaviors': 3, 'extra_action': False}, [], {0, 1, 2}),
+  (
+    {'num_behaviors': 2, 'flights': False, 'behavior_roles': 'choose,choose'},
+    *([0, 1], set()),
+  ),
+  ({'num_behaviors': 3, 'behavior_roles': 'choose, fly,both'}, [0, 2], {1, 2}),
+  ({'num_behaviors': 2, 'flight_epsilon': 1.0}, [0, 1], {0, 1}),
+  (
+    {'num_behaviors': 2, 'flight_epsilon': 1.0, 'extra_action': False},
+    *([], {0, 1}),
+  ),
 ]
 _ALWAYS = {'min_flight_probability': 1.0, 'max_flight_probability': 1.0}
 
@@ -143,8 +151,8 @@ def test_random_actions_in_flights_label_their_steps():
   assert abs(np.mean(random - epsilons)) < 4 * deviation
 
 
-@pytest.mark.parametrize('variant', _VARIANTS)
-def test_every_step_follows_the_papers_algorithm(variant):
+@pytest.mark.parametrize('variant, extra, flying', _VARIANTS)
+def test_every_step_follows_the_papers_algorithm(variant, extra, flying):
   actions, extras, states, _ = _run(**variant)
   proposals = []
   for k in range(variant.get('num_behaviors', 1)):
@@ -163,7 +171,7 @@ def test_every_step_follows_the_papers_algorithm(variant):
     behaviors=states.flight_step.behavior,
     is_first=_IS_FIRST,
     num_actions=_A,
-    extra_action=variant.get('extra_action', True),
+    extra_behaviors=extra,
   )
   assert actions.shape == (_LENGTH,)
   np.testing.assert_array_equal(extras['source'], expected[2])
@@ -183,36 +191,12 @@ def test_every_step_follows_the_papers_algorithm(variant):
   )
   assert set(np.unique(extras['source'])) == {
     types.OWN,
-    *([types.EXTRA] if variant.get('extra_action', True) else []),
-    *([types.FLIGHT] if variant.get('flights', True) else []),
+    *([types.EXTRA] if extra else []),
+    *([types.FLIGHT] if flying else []),
   }
-
-
-def test_behaviors_have_roles():
-  actions, extras, states, _ = _run(
-    num_behaviors=3, behavior_roles='choose, fly,both'
-  )
-  proposals = np.array(
-    [_witness_proposals(actions, 100 * k)[0] for k in range(3)]
-  )
-  source, choice = extras['source'], extras['choice']
-  flies = extras['flight_behavior']
-  in_flight = source == types.FLIGHT
-  assert set(flies[in_flight]) == {1, 2}
-  steps = np.arange(_LENGTH)
-  np.testing.assert_array_equal(
-    actions[in_flight], proposals[flies, steps][in_flight]
-  )
-  # A flight without an extra action is labeled with its primitive action.
-  expected = np.where(flies == 1, actions, _A + 1)
-  np.testing.assert_array_equal(choice[in_flight], expected[in_flight])
-  for extra, behavior in ((0, 0), (1, 2)):
-    chosen = (source == types.EXTRA) & (choice == _A + extra)
-    assert chosen.any()
-    np.testing.assert_array_equal(
-      actions[chosen], proposals[behavior, chosen.nonzero()[0]]
-    )
-  assert states.agent.choice.max() == _A + 1
+  assert set(extras['flight_behavior'][in_flight]) == flying
+  delegated = extras['choice'][extras['source'] == types.EXTRA]
+  assert set(delegated) == {_A + k for k in range(len(extra))}
 
 
 def test_in_evaluations_only_behaviors_with_an_extra_action_act():
