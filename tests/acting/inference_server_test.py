@@ -1,6 +1,7 @@
 """Tests that a server selects the same actions as local policies."""
 
 import concurrent.futures
+import contextlib
 import threading
 
 import courier
@@ -165,6 +166,16 @@ def _request(frame=(fakes.SIDE, fakes.SIDE, 1)):
   return runs.policy_input(GROUP, np.zeros((GROUP, *frame), np.uint8))
 
 
+@contextlib.contextmanager
+def _pending(server, request):
+  """Makes a request that the server does not answer for a while."""
+  with concurrent.futures.ThreadPoolExecutor(1) as threads:
+    waiting = threads.submit(server.act, 0, request, None)
+    with pytest.raises(concurrent.futures.TimeoutError):
+      waiting.result(0.2)
+    yield waiting
+
+
 @pytest.fixture(name='served')
 def serve_r2d2():
   """Returns an agent and its server, and stops the server."""
@@ -214,10 +225,7 @@ def test_calls_are_padded_only_until_smaller_sizes_are_compiled():
 
 def test_stopping_the_server_fails_pending_requests(served):
   _, server = served
-  with concurrent.futures.ThreadPoolExecutor(1) as threads:
-    waiting = threads.submit(server.act, 0, _request(), None)
-    with pytest.raises(concurrent.futures.TimeoutError):
-      waiting.result(0.2)
+  with _pending(server, _request()) as waiting:
     server.stop()
     with pytest.raises(RuntimeError, match='has stopped'):
       waiting.result(5)
@@ -227,14 +235,12 @@ def test_a_newer_request_of_a_group_replaces_the_older_one(served):
   """The group's actor has failed and restarted while the server was busy."""
   agent, server = served
   stack = np.zeros((GROUP, *agent.spec.observation_shape), np.uint8)
-  with concurrent.futures.ThreadPoolExecutor(2) as threads:
-    dead = threads.submit(server.act, 0, _request(), None)
-    with pytest.raises(concurrent.futures.TimeoutError):
-      dead.result(0.2)
-    first = _request()._replace(is_first=np.ones(GROUP, bool))
-    alive = threads.submit(server.act, 0, first, stack)
-    with pytest.raises(RuntimeError, match='newer request'):
-      dead.result(5)
+  first = _request()._replace(is_first=np.ones(GROUP, bool))
+  with concurrent.futures.ThreadPoolExecutor(1) as threads:
+    with _pending(server, _request()) as dead:
+      alive = threads.submit(server.act, 0, first, stack)
+      with pytest.raises(RuntimeError, match='newer request'):
+        dead.result(5)
     assert server.serve(5) == 1
     action, _ = alive.result(5)
   assert action.shape == (GROUP,)
@@ -242,11 +248,9 @@ def test_a_newer_request_of_a_group_replaces_the_older_one(served):
 
 def test_an_error_of_the_server_fails_pending_requests(served):
   _, server = served
-  with concurrent.futures.ThreadPoolExecutor(1) as threads:
-    waiting = threads.submit(server.act, 0, _request(frame=(3, 3, 1)), None)
+  with _pending(server, _request(frame=(3, 3, 1))) as waiting:
     with pytest.raises(TypeError):
-      while not server.serve(0.5):
-        pass
+      server.serve(5)
     with pytest.raises(RuntimeError, match='has stopped'):
       waiting.result(5)
 

@@ -17,7 +17,9 @@ def make(values):
 
 def test_groups_of_any_size():
   store = statistics_store.StatisticsStore()
+  store.restore({})  # Without an intrinsic reward, the store stays empty.
   assert store.get(0, 1) is None and store.merged() is None
+  assert store.save() == {}
   store.put(2, make(np.float32([3, 4])))
   assert store.get(1, 2) is None
   store.put(np.int64(0), make([1, 2]))
@@ -52,12 +54,6 @@ def test_restores_saved_statistics(group_size):
   assert restored.get(20, 1) is None
   # Environments are merged in order of their indices, not of the file.
   assert restored.merged() == given.merged()
-
-
-def test_without_an_intrinsic_reward_the_store_stays_empty():
-  store = statistics_store.StatisticsStore()
-  store.restore({})
-  assert store.save() == {} and store.merged() is None
 
 
 def test_actors_can_report_while_a_checkpoint_is_written():

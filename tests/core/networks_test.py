@@ -12,6 +12,7 @@ from bt_acme import config as config_lib
 from bt_acme.core import networks, types
 from tests.core import toys
 from tests.reference import network as reference
+from tests.reference import value_rescaling
 
 _SHAPE = (5, 6, 2)
 
@@ -102,10 +103,7 @@ def test_steps_are_the_rows_of_an_unroll(lstm_size):
   [
     ('tanh', np.tanh),
     ('raw', lambda x: x),
-    (
-      'signed_hyperbolic',
-      lambda x: np.sign(x) * (np.sqrt(abs(x) + 1) - 1) + 1e-3 * x,
-    ),
+    ('signed_hyperbolic', lambda x: value_rescaling.rescale(x, 1e-3)),
   ],
 )
 def test_previous_reward_enters_as_configured(kind, scale):

@@ -56,26 +56,22 @@ def test_a_sequence_without_trained_steps_is_omitted(
     written.blocks.clear()
 
 
+_REJECTED = [
+  ({'observation': np.zeros((5, 6, 3), np.uint8)}, r'uint8 \(5, 6, 4\)'),
+  ({'observation': np.zeros((5, 6, 4))}, r'uint8 \(5, 6, 4\)'),
+  ({'proposal': types.NO_ACTION}, 'proposal is missing: with kickstart'),
+]
+_NOT_STACKED = np.random.default_rng(1).integers(256, size=(5, 6, 4), dtype='B')
+
+
 @pytest.mark.parametrize(
-  'change, message',
+  'change, message, num_before',
   [
-    ({'observation': np.zeros((5, 6, 3), np.uint8)}, r'uint8 \(5, 6, 4\)'),
-    ({'observation': np.zeros((5, 6, 4))}, r'uint8 \(5, 6, 4\)'),
-    ({'proposal': types.NO_ACTION}, 'proposal is missing: with kickstart'),
+    *((*rejected, num) for rejected in _REJECTED for num in (0, P)),
+    ({'observation': _NOT_STACKED}, 'num_stacked=4', P),
   ],
 )
-@pytest.mark.parametrize('num_before', [0, P])
 def test_a_step_that_does_not_fit_is_rejected(change, message, num_before):
-  _add_changed(change, message, num_before)
-
-
-def test_an_observation_that_is_not_stacked_is_rejected():
-  unrelated = np.random.default_rng(1).integers(256, size=(5, 6, 4))
-  _add_changed({'observation': unrelated.astype(np.uint8)}, 'num_stacked=4', P)
-
-
-def _add_changed(change, message, num_before):
-  """Adds steps, and then one that is rejected because of a change."""
   written = episodes.make_sink(episodes.make_shapes(has_proposals=True))
   episode = episodes.make_episode(
     np.random.default_rng(0), num_before + 1, written.shapes

@@ -103,7 +103,7 @@ def _run(epsilon=0.5, seed=0, num_behaviors=1, **settings):
 
 # Settings, the behaviors with extra actions, and those that fly.
 _VARIANTS = [
-  ({}, [0], {0}),
+  ({'flight_exponent': 1.5}, [0], {0}),  # Episodes end during flights.
   ({'num_behaviors': 3, 'extra_action': False}, [], {0, 1, 2}),
   (
     {'num_behaviors': 2, 'flights': False, 'behavior_roles': 'choose,choose'},
@@ -117,12 +117,6 @@ _VARIANTS = [
   ),
 ]
 _ALWAYS = {'min_flight_probability': 1.0, 'max_flight_probability': 1.0}
-
-
-def _always_by_two():
-  """Returns the extras of flights at every step, by the first and the last."""
-  weights = (1e39, 0.0, 1e39)
-  return _run(num_behaviors=3, weights=weights, **_ALWAYS)[1]
 
 
 def test_random_actions_in_flights_label_their_steps():
@@ -195,6 +189,8 @@ def test_every_step_follows_the_papers_algorithm(variant, extra, flying):
     *([types.FLIGHT] if flying else []),
   }
   assert set(extras['flight_behavior'][in_flight]) == flying
+  # Each episode draws its own start probability.
+  assert len(np.unique(states.flight.start_probability)) == len(_STARTS)
   delegated = extras['choice'][extras['source'] == types.EXTRA]
   assert set(delegated) == {_A + k for k in range(len(extra))}
 
@@ -246,8 +242,11 @@ def test_the_input_may_have_the_weights_of_a_flight():
 
   only_second = run(np.float32([0, 1, 0]))
   assert set(np.asarray(only_second['flight_behavior'])) == {1}
-  actual, expected = run(np.float32([1, 0, 1])), _always_by_two()
+  actual = run(np.float32([1, 0, 1]))
+  # These weights are outside the range of float32.
+  expected = _run(num_behaviors=3, weights=(1e39, 0.0, 1e39), **_ALWAYS)[1]
   assert set(expected['choice']) == {_A, _A + 2}
+  assert set(expected['source']) == {types.FLIGHT}
   for name in ('choice', 'source', 'flight_behavior', 'flight_length'):
     np.testing.assert_array_equal(actual[name], expected[name])
 
@@ -287,20 +286,6 @@ def test_without_flights_and_extra_action_the_agent_is_unchanged():
   for name, expected in expected_extras.items():
     chex.assert_trees_all_equal(extras[name], expected)
   np.testing.assert_array_equal(extras['flight_length'], np.zeros(_LENGTH))
-
-
-def test_the_end_of_an_episode_ends_its_flight():
-  extras = _always_by_two()
-  assert set(extras['source']) == {types.FLIGHT}
-  lengths = extras['flight_length']
-  ends = np.array([*_STARTS[1:], _LENGTH])
-  starts = np.flatnonzero(lengths)
-  assert set(_STARTS) <= set(starts)
-  next_end = ends[np.searchsorted(ends, starts, 'right')]
-  assert np.any(starts + lengths[starts] > next_end)
-
-  _, _, states, _ = _run()  # Each episode draws its own start probability.
-  assert len(np.unique(states.flight.start_probability)) == len(_STARTS)
 
 
 @pytest.mark.parametrize('settings', [{}, {'flight_recurrent_state': 'hold'}])

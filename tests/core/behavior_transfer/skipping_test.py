@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bt_acme.core import arrays
+from bt_acme.core import arrays, leaves
 from bt_acme.core.behavior_transfer import behavior_core, skipping
 
 
@@ -49,16 +49,7 @@ def test_skipped_environments_keep_their_state_and_cost_nothing(num, block):
     jax.effects_barrier()
     assert len(computed) == -(-count // block)
     np.testing.assert_array_equal(found, np.where(acts, proposals, 0))
-    for i in range(num):
-      expected = arrays.tree_where(
-        acts[i], *(jax.tree.map(lambda x, i=i: x[i], t) for t in (after, state))
-      )
-      for x, y in zip(
-        jax.tree.leaves(jax.tree.map(lambda x, i=i: x[i], new)),
-        jax.tree.leaves(expected),
-        strict=True,
-      ):
-        if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
-          x, y = map(jax.random.key_data, (x, y))
-        np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+    expected = jax.vmap(arrays.tree_where)(acts, after, state)
+    for x, y in zip(*map(leaves.tree_leaves, (new, expected)), strict=True):
+      np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
     state = new
