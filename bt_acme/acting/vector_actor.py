@@ -337,7 +337,8 @@ class VectorActor:
 
   def _take_transition(self, i: int, step: vector.VectorStep) -> None:
     """Records an environment's transition, now or once its reward is known."""
-    inputs, extras = self._inputs, self._extras
+    inputs, extras, is_last = self._inputs, self._extras, step.is_last[i]
+    bootstraps = self._agent.config.acting.bootstrap_truncations or not is_last
     transition = transition_lib.Transition(
       observation=self._step.observation[i],
       prev_action=inputs.prev_action[i],
@@ -348,14 +349,14 @@ class VectorActor:
       source=extras['source'][i],
       probability=extras['probability'][i],
       reward=self._reward[i],
-      discount=self._discount(step, i),
+      discount=float(step.discount[i]) if bootstraps else 0.0,
       q_values=extras['q_values'][i],
       proposal=extras['proposal'][i]
       if 'proposal' in extras
       else types.NO_ACTION,
     )
     final = None
-    if step.is_last[i]:
+    if is_last:
       final = (step.observation[i], self._action[i], self._reward[i])
     if self._rewards_next:
       self._waiting[i] = transition, final
@@ -370,12 +371,6 @@ class VectorActor:
     self._sinks[i].add(transition)
     if final is not None:
       self._sinks[i].end_episode(*final)
-
-  def _discount(self, step: vector.VectorStep, i: int) -> float:
-    """Returns the discount of the values after the transition."""
-    if step.is_last[i] and not self._agent.config.acting.bootstrap_truncations:
-      return 0.0
-    return float(step.discount[i])
 
   def _count(self, i: int, task_reward: float) -> None:
     """Adds a step to the episode metrics of an environment."""

@@ -108,7 +108,12 @@ def BTBuilder(
         f'run_bt.py, or choose {getattr(_DEFAULTS, name)!r}.'
       )
   if isinstance(base_builder, builders_lib.R2D2Builder):
-    return _around_ours(base_builder.agent, behaviors, config, behavior_weights)
+    base = base_builder.agent
+    groups = vars(names.part(base.config, config_lib.R2D2Config))
+    whole = config_lib.BTConfig(**groups, transfer=config)
+    return builders_lib.AgentBuilder(
+      assembly.Agent(whole, base.spec, behaviors, tuple(behavior_weights))
+    )
   if isinstance(
     base_builder, (builders_lib.AgentBuilder, external.WrappedBuilder)
   ):
@@ -159,21 +164,3 @@ def _checked(
         'policies in bt_acme.behaviors.FromCallable.'
       )
   return behaviors
-
-
-def _around_ours(
-  base: assembly.Agent,
-  behaviors: Sequence[behavior_lib.Behavior],
-  config: config_lib.TransferConfig,
-  behavior_weights: Sequence[float],
-) -> builders_lib.AgentBuilder:
-  """Returns a builder of the R2D2 agent with behavior transfer."""
-  groups = vars(names.part(base.config, config_lib.R2D2Config))
-  return builders_lib.AgentBuilder(
-    assembly.Agent(
-      config_lib.BTConfig(**groups, transfer=config),
-      base.spec,
-      tuple(behaviors),
-      tuple(behavior_weights),
-    )
-  )

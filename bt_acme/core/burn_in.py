@@ -48,7 +48,11 @@ def unroll(
     For each network, float32 [T + 1, B, A'].
   """
   inputs = [observations, batch.prev_action, batch.prev_reward]
-  hold = [_flight_rows(batch.source)] if hold_flights else []
+  hold = []
+  if hold_flights:
+    # No step follows the last row, so the state after it is never used.
+    last = jnp.zeros_like(batch.source[:1], bool)
+    hold = [jnp.concatenate([batch.source == types.FLIGHT, last])]
   states = [batch.recurrent_state] * len(params)
 
   def unroll_rows(
@@ -85,10 +89,3 @@ def _starts_episode(batch: types.SequenceBatch) -> jax.Array:
   """Marks the sequences that start at the first step of an episode, [B]."""
   starts: jax.Array = batch.prev_action[0] == types.NO_ACTION
   return starts
-
-
-def _flight_rows(source: jax.Array) -> jax.Array:
-  """Marks the rows of an unroll, [T + 1, B], that belong to flights."""
-  # No step follows the last row, so the state after it is never used.
-  last = jnp.zeros_like(source[:1], bool)
-  return jnp.concatenate([source == types.FLIGHT, last])

@@ -56,20 +56,6 @@ def torso_kind(kind: str, observation_shape: Tuple[int, ...]) -> str:
   return kind
 
 
-def _create_in_float32(
-  next_creator: Any, shape: Any, dtype: Any, init: Any, context: Any
-) -> jax.Array:
-  del dtype, context
-  return next_creator(shape, jnp.float32, init)  # type: ignore[no-any-return]
-
-
-def _get_as(
-  dtype: Any, next_getter: Any, value: jax.Array, context: Any
-) -> jax.Array:
-  del context
-  return next_getter(value).astype(dtype)  # type: ignore[no-any-return]
-
-
 def torso(
   observation: jax.Array,
   *,
@@ -93,8 +79,10 @@ def torso(
   # By default, Haiku layers create parameters in the dtype of their input.
   with (
     hk.name_scope('torso'),
-    hk.custom_creator(_create_in_float32),
-    hk.custom_getter(functools.partial(_get_as, dtype)),
+    hk.custom_creator(
+      lambda create, shape, _, init, context: create(shape, jnp.float32, init)
+    ),
+    hk.custom_getter(lambda get, value, context: get(value).astype(dtype)),
   ):
     x = observation.astype(dtype) / jnp.asarray(_SCALES[kind], dtype)
     for channels, kernel, stride in _CONVOLUTIONS[kind]:

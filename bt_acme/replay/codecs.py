@@ -133,35 +133,6 @@ def _to_step(
   )
 
 
-def _write_step(
-  step: base.Step,
-  batch: types.SequenceBatch,
-  index: int,
-  shapes: fields.ReplayShapes,
-) -> None:
-  """Writes plain tensors into a batch at an index."""
-  num_stacked, channels = shapes.num_stacked, shapes.frame[-1]
-  stacks = step.observation.observation
-  for i in range(num_stacked - 1):  # Frames older than the newest of row 0.
-    frame = stacks[0, ..., i * channels : (i + 1) * channels]
-    batch.frames[i, index] = frame
-  batch.frames[num_stacked - 1 :, index] = stacks[..., -channels:]
-  scalars = {
-    'prev_action': step.observation.action,
-    'prev_reward': step.observation.reward,
-    'action': step.action,
-    'reward': step.reward,
-    'discount': step.discount,
-    **step.extras,
-  }
-  state = scalars.pop('core_state')
-  for name, column in scalars.items():
-    rows = getattr(batch, name)
-    rows[:, index] = column[: len(rows)]
-  batch.recurrent_state.hidden[index] = state.hidden[0]
-  batch.recurrent_state.cell[index] = state.cell[0]
-
-
 def _make_tensors(
   config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
 ) -> Codec:
@@ -191,7 +162,26 @@ def _make_tensors(
 
   def decode(*columns: Any, batch: types.SequenceBatch, index: int) -> None:
     step = tree.unflatten_as(signature, columns)
-    _write_step(step, batch, index, shapes)
+    num_stacked, channels = shapes.num_stacked, shapes.frame[-1]
+    stacks = step.observation.observation
+    for i in range(num_stacked - 1):  # Frames older than the newest of row 0.
+      frame = stacks[0, ..., i * channels : (i + 1) * channels]
+      batch.frames[i, index] = frame
+    batch.frames[num_stacked - 1 :, index] = stacks[..., -channels:]
+    scalars = {
+      'prev_action': step.observation.action,
+      'prev_reward': step.observation.reward,
+      'action': step.action,
+      'reward': step.reward,
+      'discount': step.discount,
+      **step.extras,
+    }
+    state = scalars.pop('core_state')
+    for name, column in scalars.items():
+      rows = getattr(batch, name)
+      rows[:, index] = column[: len(rows)]
+    batch.recurrent_state.hidden[index] = state.hidden[0]
+    batch.recurrent_state.cell[index] = state.cell[0]
 
   return Codec(
     signature=signature,

@@ -9,7 +9,7 @@ Sources: Horgan et al. 2018 (Ape-X, arXiv:1803.00933), Alg. 1, line 11;
 Kapturowski et al. 2019 (R2D2), Sec. 2.3: actors compute "initial priorities".
 """
 
-from typing import Callable, Dict, Optional, Sequence
+from typing import Callable, Optional
 
 import numpy as np
 
@@ -85,7 +85,15 @@ def from_q_values(
   Raises:
     ValueError: if a Q-value or a reward is not finite.
   """
-  steps = _trained_steps(block.sequence, config.replay.burn_in_length)
+  # The burn-in is trained only at the start of an episode (`core.burn_in`).
+  first = block.sequence[0].steps['prev_action'][0]
+  start = 0 if first == types.NO_ACTION else config.replay.burn_in_length
+  steps = {
+    name: np.concatenate(
+      [each.steps[name] for each in block.sequence], dtype=dtype
+    )[start:]
+    for name, dtype in _READ.items()
+  }
   q_values, next_q_values = steps.pop('q_values'), block.next_q_values
   if next_q_values is not None:
     q_values = np.concatenate([q_values, next_q_values[None]])
@@ -110,20 +118,6 @@ def from_q_values(
   )
   priorities_lib.check_finite(priority)
   return float(priority)
-
-
-def _trained_steps(
-  sequence: Sequence[blocks.FinishedBlock], burn_in_length: int
-) -> Dict[str, np.ndarray]:
-  """Returns the trained steps of a sequence (see `bt_acme.core.burn_in`)."""
-  first = sequence[0].steps['prev_action'][0]
-  start = 0 if first == types.NO_ACTION else burn_in_length
-  return {
-    name: np.concatenate(
-      [block.steps[name] for block in sequence], dtype=dtype
-    )[start:]
-    for name, dtype in _READ.items()
-  }
 
 
 class LargestPriority:

@@ -34,20 +34,6 @@ class EvaluationPolicy(NamedTuple):
   policy: Any
 
 
-def _with_extra_actions(
-  environment_spec: specs.EnvironmentSpec, num_behaviors: int
-) -> specs.EnvironmentSpec:
-  """Returns the spec with an additional action for each behavior."""
-  actions = environment_spec.actions
-  return environment_spec._replace(
-    actions=specs.DiscreteArray(
-      actions.num_values + num_behaviors,
-      dtype=actions.dtype,
-      name=actions.name,
-    )
-  )
-
-
 def _make_base(
   base_builder: BaseBuilder,
   agent_spec: specs.EnvironmentSpec,
@@ -120,8 +106,10 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
     outer_core.make_core(self._transfer)
     self.agent_spec = environment_spec
     if config.extra_action:
-      self.agent_spec = _with_extra_actions(
-        environment_spec, len(self._transfer.behaviors)
+      actions = environment_spec.actions
+      num_choices = actions.num_values + len(self._transfer.behaviors)
+      self.agent_spec = environment_spec._replace(
+        actions=specs.DiscreteArray(num_choices, actions.dtype, actions.name)
       )
     self._builder = _make_base(
       base_builder, self.agent_spec, extra_action=config.extra_action
