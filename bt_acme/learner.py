@@ -174,7 +174,7 @@ class Learner:
 
   @property
   def template(self) -> learner_core.LearnerState:
-    """The structure, shapes and dtypes of the result of `arrays`."""
+    """The structure, shapes and dtypes of the saved arrays."""
     return learner_core.without_key(self._state)
 
   @property
@@ -201,58 +201,36 @@ class Learner:
       ValueError: if the learner has diverged.
     """
     return {
-      # The arrays include every started step, so all priorities count.
-      'arrays': self.arrays(),
+      # The arrays include every started step, so all priorities count. They
+      # are copies: a view would change when the next step donates its buffer.
+      'arrays': jax.tree.map(np.array, jax.device_get(self.template)),
       'values': {
         'statistics': self.statistics.save(),
         'flight_scores': self.scores.save(),
         'max_priority': self.final_largest_priority(),
         'learner_steps': self.learner_steps,
-        'key': self.key(),
+        'key': np.asarray(jax.random.key_data(self._state.key)).tolist(),
       },
     }
 
   def restore(self, state: Mapping[str, Any]) -> None:
     """Restores a state returned by `save` and drops pending steps."""
     values = state['values']
-    self.restore_arrays(state['arrays'], values.get('key'))
+    # Copies, because the next step donates these buffers.
+    arrays = jax.tree.map(jnp.array, state['arrays'])
+    key = self._state.key  # Old checkpoints contain no key; the seed decides.
+    if values.get('key') is not None:
+      key = jax.random.wrap_key_data(
+        jnp.array(values['key'], jnp.uint32), impl=jax.random.key_impl(key)
+      )
+    self._state = jax.device_put(
+      arrays._replace(key=key), self._shardings.state
+    )
+    self._pending.clear()
     self.largest_priority.restore(values['max_priority'])
     self.num_finished = values['learner_steps']
     self.statistics.restore(values['statistics'])
     self.scores.restore(values.get('flight_scores', []))
-
-  def arrays(self) -> learner_core.LearnerState:
-    """Copies the state after all started steps to the host, without the key."""
-    # A view would change when the next step donates its buffer.
-    return jax.tree.map(np.array, jax.device_get(self.template))
-
-  def key(self) -> list[int]:
-    """Returns the random key of the state as a list of integers."""
-    return np.asarray(jax.random.key_data(self._state.key)).tolist()
-
-  def restore_arrays(
-    self,
-    arrays: learner_core.LearnerState,
-    key: Sequence[int] | None,
-  ) -> None:
-    """Restores saved arrays and drops pending steps.
-
-    Args:
-      arrays: the result of `arrays`.
-      key: the result of `key`. None keeps the current key, which depends on the
-        seed; old checkpoints contain no key.
-    """
-    # Copies, because the next step donates these buffers.
-    arrays = jax.tree.map(jnp.array, arrays)
-    restored = self._state.key
-    if key is not None:
-      restored = jax.random.wrap_key_data(
-        jnp.array(key, jnp.uint32), impl=jax.random.key_impl(restored)
-      )
-    self._state = jax.device_put(
-      arrays._replace(key=restored), self._shardings.state
-    )
-    self._pending.clear()
 
   def resume_steps(self, pending: Iterable[LearnerStep]) -> None:
     """Restores the steps that were pending when the state was saved."""

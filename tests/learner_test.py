@@ -25,12 +25,12 @@ def make_random_learner():
 
 
 def learn(learner, samples):
-  """Starts and finishes all steps, and returns the state."""
+  """Starts and finishes all steps, and returns the arrays."""
   for sample in samples:
     learner.start(sample)
   while learner.pending:
     learner.finish()
-  return learner.arrays()
+  return learner.save()['arrays']
 
 
 def are_equal(one, other):
@@ -56,32 +56,34 @@ def test_steps_are_finished_in_order(make):
 def test_restore_includes_the_random_key(make):
   samples = fakes.make_samples(4)
   learner = make()
-  arrays, key = learn(learner, samples[:2]), learner.key()
+  learn(learner, samples[:2])
+  saved = learner.save()
   expected = learn(learner, samples[2:])
   resumed = make(SEED + 1)
-  resumed.restore_arrays(arrays, key)
+  resumed.restore(saved)
   assert are_equal(learn(resumed, samples[2:]), expected)
   # Old checkpoints have no key; the seed determines it.
+  del saved['values']['key']
   for seed, is_same in ((SEED, True), (SEED + 1, False)):
     resumed = make(seed)
-    resumed.restore_arrays(arrays, None)
+    resumed.restore(saved)
     assert are_equal(learn(resumed, samples[2:]), expected) == is_same
 
 
 def test_restored_arrays_are_not_donated(make):
   learner = make()
-  arrays = learner.arrays()
-  kept = jax.tree.map(np.copy, arrays)
-  learner.restore_arrays(arrays, learner.key())
+  saved = learner.save()
+  kept = jax.tree.map(np.copy, saved['arrays'])
+  learner.restore(saved)
   learn(learner, fakes.make_samples(2))
-  assert are_equal(arrays, kept)
+  assert are_equal(saved['arrays'], kept)
 
 
 def test_pending_steps_are_restored(make):
   learner, sample = make(), fakes.make_samples(1)[0]
   learner.start(sample)
   resumed = make()
-  resumed.restore_arrays(learner.arrays(), learner.key())
+  resumed.restore(learner.save())
   assert not resumed.pending
   resumed.resume_steps(learner.pending)
   assert learner.finish().row() == resumed.finish().row()
