@@ -15,7 +15,7 @@ from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs, tables
 from bt_acme.launching import recorded_agent, starting
-from bt_acme.runtime import learned_policy, metrics, progress, provenance
+from bt_acme.runtime import metrics, progress, provenance
 from bt_acme.runtime import workdir as workdir_lib
 from bt_acme.runtime.engines import in_process
 
@@ -62,7 +62,7 @@ class Run:
 
   def _read(self) -> None:
     """Reads the learned parameters; logs are read on first access."""
-    self._learned = learned_policy.read(self._config, self._agent)
+    self._learned = recorded_agent.read_policy(self._config, self._agent)
     self._columns = {}
 
   @property

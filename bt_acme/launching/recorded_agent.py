@@ -1,18 +1,29 @@
-"""Records the agent of a run in its `config.json`, and recreates it from there.
+"""Records the agent of a run, and recreates the agent and its policy.
 
-Behaviors are recorded by directory or name, in the order of their extra
-actions.
+The record is in `config.json`, the policy in the newest checkpoint. Behaviors
+are recorded by directory or name, in the order of their extra actions.
 """
 
 import dataclasses
+import pathlib
+import shutil
 from typing import Any, Sequence
 
-from bt_acme import assembly, behaviors, untrusted
+from bt_acme import assembly, behaviors, files, learner_assembly, untrusted
 from bt_acme import config as config_lib
+from bt_acme.acting import statistics_store
 from bt_acme.config import names
+from bt_acme.config import run as run_config
 from bt_acme.launching import initial_weights, named_behaviors
-from bt_acme.runtime import behavior_copies, resume_checks
+from bt_acme.runtime import (
+  checkpoints,
+  old_checkpoints,
+  resume_checks,
+  saved_nodes,
+)
 from bt_acme.runtime import workdir as workdir_lib
+
+_COPIES = 'behaviors'  # The directory of `keep_behaviors`.
 
 
 def start_options(
@@ -106,7 +117,7 @@ def _behaviors(
 ) -> tuple[behaviors.Behavior, ...]:
   """Loads the behaviors of a run, from its own copies if available."""
   recorded = identity.get('behaviors', [])
-  copies = behavior_copies.folders(workdir)
+  copies = _copies(workdir)
   if given:
     for behavior in given:
       if not isinstance(behavior, behaviors.Behavior):
@@ -135,3 +146,51 @@ def _behaviors(
     source = str(copies.get(i, name))
     loaded.append(named_behaviors.load(source, config.transfer))
   return tuple(loaded)
+
+
+def read_policy(
+  run: run_config.RunConfig, agent: assembly.Agent
+) -> assembly.Learned:
+  """Reads the learned policy from the newest checkpoint of a run.
+
+  Raises:
+    ValueError: if there is no checkpoint, or if it does not fit the agent.
+  """
+  shapes = learner_assembly.state_shapes(agent, workdir=run.workdir)
+  # This must not write: the run may be active or belong to another user.
+  old = old_checkpoints.read(run, shapes)
+  restored = (
+    checkpoints.restore(run.checkpoint_folder, shapes)
+    if old is None
+    else old[:2]
+  )
+  if restored is None:
+    raise ValueError(
+      f'workdir={run.workdir!r} has no checkpoint yet. Let the run continue '
+      'until it has written one, or pass the directory of an exported behavior.'
+    )
+  state, values = restored
+  with saved_nodes.refusals(run):  # Damaged values can raise any error.
+    statistics = statistics_store.saved(values['learner'])
+    actor_steps = int(values['counts'].get('actor_steps', 0))
+  return assembly.Learned(
+    actor_steps,
+    assembly.Variables(state.params, state.intrinsic_params),
+    statistics,
+  )
+
+
+def keep_behaviors(run: run_config.RunConfig, agent: assembly.Agent) -> None:
+  """Copies exported behaviors, so that the run needs only its workdir."""
+  copies = _copies(run.workdir)
+  for index, behavior in enumerate(agent.behaviors):
+    if isinstance(behavior, behaviors.Exported) and index not in copies:
+      copy = pathlib.Path(run.workdir) / _COPIES / str(index)
+      with files.new_folder(copy) as temporary:
+        shutil.copytree(behavior.folder, temporary / behavior.name)
+
+
+def _copies(workdir: str) -> dict[int, pathlib.Path]:
+  """Returns the directories of the copied behaviors, by behavior index."""
+  paths = (pathlib.Path(workdir) / _COPIES).glob('*/*')
+  return {int(p.parent.name): p for p in paths if p.parent.name.isdecimal()}

@@ -18,9 +18,9 @@ from bt_acme.config import checks, placement
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.evaluation import tables
+from bt_acme.launching import recorded_agent
 from bt_acme.replay import memory_estimate
 from bt_acme.runtime import (
-  behavior_copies,
   checkpoints,
   coordinator,
   environment_variables,
@@ -77,7 +77,7 @@ def start(
       _announce(run, agent, resumed)
     if run.has_nodes:
       return _launch_nodes(run, agent, initial_params, begin_next)
-    behavior_copies.keep(run, agent)
+    recorded_agent.keep_behaviors(run, agent)
     return _run_in_process(run, agent, initial_params, make_display, callbacks)
 
   identity = {**(identity or {}), **({} if run.has_nodes else ENGINE)}

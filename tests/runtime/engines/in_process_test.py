@@ -16,8 +16,8 @@ from bt_acme import learner as learner_lib
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.environments import vector
-from bt_acme.launching import starting
-from bt_acme.runtime import checkpoints, learned_policy, metrics
+from bt_acme.launching import recorded_agent, starting
+from bt_acme.runtime import checkpoints, metrics
 from bt_acme.runtime.engines import in_process_learner
 from tests.agents import fakes
 from tests.launch import scripts
@@ -123,7 +123,7 @@ def assert_same_policy(folder, other, agent):
   jax.tree.map(
     np.testing.assert_array_equal,
     *(
-      learned_policy.read(configuration(path), agent)
+      recorded_agent.read_policy(configuration(path), agent)
       for path in (folder, other)
     ),
   )
@@ -142,7 +142,7 @@ def interrupt():
 
 def test_the_files_of_a_run(whole, agent):
   folder, display = whole
-  result = learned_policy.read(configuration(folder), agent)
+  result = recorded_agent.read_policy(configuration(folder), agent)
   assert STEPS <= result.actor_steps < STEPS + 2
   # There is one set of statistics, with every step.
   assert result.statistics.error_count == result.actor_steps
@@ -192,7 +192,9 @@ def test_ctrl_c_stops_a_run_and_the_same_command_resumes_it(
     code, display = start(folder, agent, {steps: interrupt})
     assert code == 128 + signal.SIGINT
     assert display.shown[0]['actor_steps'] == reached
-    reached = learned_policy.read(configuration(folder), agent).actor_steps
+    reached = recorded_agent.read_policy(
+      configuration(folder), agent
+    ).actor_steps
     assert steps <= reached < steps + 2
     assert signal.getsignal(signal.SIGINT) == before
   code, display = start(folder, agent)
@@ -364,7 +366,7 @@ def test_a_run_that_is_stopped_ends_like_a_run_that_is_not(
     start(tmp_path / 'run', agent, {stop: interrupt}, **FAKE)
   start(tmp_path / 'run', agent, **FAKE)
   assert_same(tmp_path / 'run', tmp_path / 'whole', agent)
-  policy = learned_policy.read(configuration(tmp_path / 'run'), agent)
+  policy = recorded_agent.read_policy(configuration(tmp_path / 'run'), agent)
   episodes, learner = (
     read(tmp_path / 'run', label) for label in ('actor', 'learner')
   )
@@ -403,7 +405,9 @@ def test_new_episodes_start_where_the_old_ones_cannot_be_saved(
   start(folder, agent, {100: interrupt}, **FAKE)
   assert 'Stateless cannot be saved' in caplog.text
   before = read(folder, 'actor')
-  steps = learned_policy.read(configuration(folder, **FAKE), agent).actor_steps
+  steps = recorded_agent.read_policy(
+    configuration(folder, **FAKE), agent
+  ).actor_steps
   start(folder, agent, **FAKE)
   after = read(folder, 'actor')
   assert after[: len(before)] == before
@@ -470,6 +474,6 @@ def test_training_starts_from_the_initial_parameters(tmp_path):
   starting.start(run, frozen, make_display=Display, initial_params=params)
   jax.tree.map(
     lambda x, y: np.testing.assert_allclose(x, y, atol=1e-9),
-    learned_policy.read(run, frozen).variables.agent,
+    recorded_agent.read_policy(run, frozen).variables.agent,
     params,
   )
