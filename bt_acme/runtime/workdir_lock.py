@@ -18,7 +18,7 @@ import os
 import pathlib
 import socket
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 from bt_acme import files, untrusted
 
@@ -41,20 +41,18 @@ def held(workdir: str) -> Iterator[None]:
   path = pathlib.Path(workdir) / FILE
   try:
     files.make_folder(path.parent)
-    descriptor = _take(path, workdir)
+    file = _take(path, workdir)
   except OSError as error:
     raise ValueError(
       f'workdir={workdir!r} is not writable: {error}. Choose another workdir.'
     ) from error
-  try:
-    yield
-  finally:
+  with file:
     try:
-      # After the lock is released, the file may belong to the next run.
-      if _is_at(path, descriptor):
-        path.unlink(missing_ok=True)
+      yield
     finally:
-      os.close(descriptor)
+      # After the lock is released, the file may belong to the next run.
+      if _is_at(path, file):
+        path.unlink(missing_ok=True)
 
 
 def clear(workdir: pathlib.Path) -> None:
@@ -67,45 +65,37 @@ def clear(workdir: pathlib.Path) -> None:
     workdir: the directory of the run.
   """
   path = workdir / FILE
-  if not path.exists():
-    return
-  descriptor = os.open(path, os.O_RDWR)
-  try:
-    if _lock(descriptor) and _is_at(path, descriptor):
+  with contextlib.suppress(FileNotFoundError), path.open('rb+') as file:
+    if _lock(file) and _is_at(path, file):
       path.unlink()
-  finally:
-    os.close(descriptor)
 
 
-def _take(path: pathlib.Path, workdir: str) -> int:
-  """Locks the file for this process and returns its descriptor."""
+def _take(path: pathlib.Path, workdir: str) -> BinaryIO:
+  """Locks the file for this process and returns it."""
   while True:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-      is_free = _lock(descriptor)
-      owner = _read(descriptor)
+    with contextlib.ExitStack() as stack:
+      file = stack.enter_context(path.open('ab+', buffering=0))
+      is_free = _lock(file)
+      owner = _read(file)
       if not is_free or _is_elsewhere(owner):
         raise ValueError(_refusal(path, workdir, owner))
       # The previous owner may have removed the file since it was opened.
-      if _is_at(path, descriptor):
-        _write(descriptor)
-        return descriptor
-    except BaseException:
-      os.close(descriptor)
-      raise
-    os.close(descriptor)
+      if _is_at(path, file):
+        _write(file)
+        stack.pop_all()
+        return file
 
 
-def _lock(descriptor: int) -> bool:
+def _lock(file: BinaryIO) -> bool:
   """Locks a file; returns False if another process holds the lock."""
   try:
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
   except BlockingIOError:
     return False
   except OSError as error:
     if error.errno not in _NO_LOCKS:
       raise
-    return not _is_alive(_read(descriptor).get('pid'))
+    return not _is_alive(_read(file).get('pid'))
   return True
 
 
@@ -122,14 +112,14 @@ def _is_alive(process_id: Any) -> bool:
   return True
 
 
-def _is_at(path: pathlib.Path, descriptor: int) -> bool:
+def _is_at(path: pathlib.Path, file: BinaryIO) -> bool:
   """Returns whether a path still refers to the opened file."""
   with contextlib.suppress(FileNotFoundError):
-    return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
   return False
 
 
-def _write(descriptor: int) -> None:
+def _write(file: BinaryIO) -> None:
   """Records this process as the owner."""
   now = datetime.datetime.now(datetime.timezone.utc)
   owner = {
@@ -137,16 +127,16 @@ def _write(descriptor: int) -> None:
     'pid': os.getpid(),
     'since': now.isoformat(timespec='seconds'),
   }
-  text = (json.dumps(owner) + '\n').encode()
-  os.ftruncate(descriptor, 0)
-  os.pwrite(descriptor, text, 0)
-  os.fsync(descriptor)
+  file.truncate(0)
+  file.write((json.dumps(owner) + '\n').encode())
+  os.fsync(file.fileno())
 
 
-def _read(descriptor: int) -> dict[str, Any]:
+def _read(file: BinaryIO) -> dict[str, Any]:
   """Returns the recorded owner; empty if it has not been written."""
+  file.seek(0)
   with contextlib.suppress(ValueError):
-    owner = untrusted.parse_json(os.pread(descriptor, 1 << 12, 0))
+    owner = untrusted.parse_json(file.read(1 << 12))
     if isinstance(owner, dict):
       return owner
   return {}

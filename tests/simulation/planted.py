@@ -4,7 +4,6 @@
 """
 
 import contextlib
-import os
 import pathlib
 import random
 import weakref
@@ -92,7 +91,7 @@ def _(real):
     opened.append(workdir_lock._take(path, workdir))
     yield
 
-  weakref.finalize(held, lambda: [os.close(each) for each in opened])
+  weakref.finalize(held, lambda: [file.close() for file in opened])
   return held
 
 
