@@ -113,11 +113,11 @@ class ActorNode(node.Node):
     if is_restored:
       try:
         group.environments.restore(state['environment'])
+        if state['step'] is not None:
+          group.shown = vector.VectorStep(*state['step'])
       except saving.SaveNotSupportedError as error:
         logging.warning('%s', error)
         is_restored = False
-    if is_restored and state['step'] is not None:
-      group.shown = vector.VectorStep(*state['step'])
     group.actor.restore(state['actor'])
     for sink, own in zip(self._sinks, _sink_states(state), strict=True):
       sink.restore(own)
@@ -173,11 +173,13 @@ class ActorNode(node.Node):
     sinks = [self._make_sink() for _ in range(run.group_size)]
     self._sinks += sinks
     epsilons = agent.epsilons(run.num_environments)
-    policy = None
+    policy, scores = None, None
     if self._context.inference is not None:
       policy = server_lib.RemotePolicy(
         self._context.inference, index, agent.spec.frame_channels
       )
+    if agent.learns_priorities:
+      scores = self._learner.exchange_scores([])
     actor = vector_actor.VectorActor(
       agent,
       epsilons=epsilons[first : first + run.group_size],
@@ -186,9 +188,7 @@ class ActorNode(node.Node):
       sinks=sinks,
       statistics=self._learner.get_statistics(first, run.group_size),
       policy=policy,
-      scores=(
-        self._learner.exchange_scores([]) if agent.learns_priorities else None
-      ),
+      scores=scores,
     )
     if policy is None:
       self._clients.append(

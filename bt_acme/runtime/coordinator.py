@@ -76,8 +76,7 @@ class Coordinator(node.Node):
 
   def get_counts(self) -> dict[str, int]:
     """Returns all counts."""
-    with self._lock:
-      return dict(self._counts)
+    return self.increment()
 
   def poll(self, **status: float) -> tuple[int, dict[str, int]]:
     """Returns the phase of the run and all counts.
@@ -102,7 +101,7 @@ class Coordinator(node.Node):
       self._add(counts)
       self._leased = counts['actor_steps']
       self._logger('actor').cut(counts)
-      self._advance_to(node.Phase.RUNNING)
+      self._phase = max(self._phase, node.Phase.RUNNING)
 
   def lease(self, actor: int, attempt: int, actor_steps: int) -> int | None:
     """Grants steps of the budget to an actor.
@@ -189,7 +188,7 @@ class Coordinator(node.Node):
     """
     if finished:
       with self._lock:
-        self._advance_to(node.Phase.EVALUATORS_FINISH)
+        self._phase = max(self._phase, node.Phase.EVALUATORS_FINISH)
     self._learner_ended.set()
 
   def evaluator_done(self, evaluator: int) -> None:
@@ -254,20 +253,17 @@ class Coordinator(node.Node):
     """Advances the phase if necessary, and returns the phase."""
     steps = self._counts.get('actor_steps', 0)
     if self._phase == node.Phase.RUNNING and steps >= self._run.max_actor_steps:
-      self._advance_to(node.Phase.LEARNER_FINISHES)
+      self._phase = node.Phase.LEARNER_FINISHES
     if (
       self._phase == node.Phase.EVALUATORS_FINISH
       and len(self._evaluators_done) >= self._run.num_evaluators
     ):
-      self._advance_to(node.Phase.DONE)
+      self._phase = node.Phase.DONE
     return self._phase
 
   def _add(self, counts: Mapping[str, int]) -> None:
     for name, count in counts.items():
       self._counts[name] = self._counts.get(name, 0) + count
-
-  def _advance_to(self, phase: node.Phase) -> None:
-    self._phase = max(self._phase, phase)
 
   def _logger(self, label: str) -> metrics.MetricsLogger:
     if label not in self._logs:

@@ -64,20 +64,16 @@ def gpu_share(label: str) -> float:
   variables = {**os.environ, **(_SHARED_GPU if label == 'inference' else {})}
   if variables.get('XLA_PYTHON_CLIENT_ALLOCATOR', '').lower() == 'platform':
     return 1.0  # JAX does not limit this allocator.
-  for name in _GPU_SHARES:
-    if text := variables.get(name):
-      return _share(name, text)
-  return _DEFAULT_GPU_SHARE
-
-
-def _share(name: str, text: str) -> float:
+  name = next(filter(variables.get, _GPU_SHARES), None)
+  if name is None:
+    return _DEFAULT_GPU_SHARE
   with contextlib.suppress(ValueError):
-    share = float(text)
+    share = float(variables[name])
     if 0 < share < math.inf:
       return share
   raise ValueError(
-    f'{name}={text!r} in the environment must be a positive number, the part '
-    "of each GPU's memory that the learner may use, such as 0.75."
+    f'{name}={variables[name]!r} in the environment must be a positive number, '
+    "the part of each GPU's memory that the learner may use, such as 0.75."
   )
 
 

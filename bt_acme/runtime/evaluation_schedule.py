@@ -86,12 +86,9 @@ class Queue:
     )
     for point in points:
       statistics = learner.statistics.merged()
-      values = {
-        'actor_steps': actor_steps,
-        'statistics': None
-        if statistics is None
-        else {k: float(v) for k, v in statistics._asdict().items()},
-      }
+      if statistics is not None:
+        statistics = {k: float(v) for k, v in statistics._asdict().items()}
+      values = {'actor_steps': actor_steps, 'statistics': statistics}
       checkpoints.write(self._path(point), learner.variables, values)
       self._last = point
 

@@ -88,11 +88,9 @@ def prepare(program: lp.Program, *, in_this_process: bool) -> dict[str, int]:
   Returns:
     The number of ports that each node listens on, by title.
   """
-  launch_type = (
-    lp_context.LaunchType.LOCAL_MULTI_THREADING
-    if in_this_process
-    else lp_context.LaunchType.LOCAL_MULTI_PROCESSING
-  )
+  launch_type = lp_context.LaunchType.LOCAL_MULTI_PROCESSING
+  if in_this_process:
+    launch_type = lp_context.LaunchType.LOCAL_MULTI_THREADING
   nodes = _by_title(program.groups)
   for node in nodes.values():
     node._initialize_context(launch_type, launch_config=None)

@@ -73,15 +73,12 @@ def begin(
     'max_actor_steps': max_actor_steps,
   }
   kept = [*sessions[:1], *sessions[1:][-_MOST_RECENT:]]
-  dropped = record.get('dropped', 0) + len(sessions) - len(kept)
-  files.write_json(
-    pathlib.Path(workdir) / _FILE,
-    {
-      'params_sha256': params_sha256,
-      'dropped': dropped,
-      'sessions': [*kept, session],
-    },
-  )
+  record = {
+    'params_sha256': params_sha256,
+    'dropped': record.get('dropped', 0) + len(sessions) - len(kept),
+    'sessions': [*kept, session],
+  }
+  files.write_json(pathlib.Path(workdir) / _FILE, record)
 
 
 def note_device(workdir: str) -> None:
@@ -218,13 +215,9 @@ def _git(folder: pathlib.Path, *arguments: str) -> str | None:
   # A Git hook may have set variables for another checkout.
   own = {k: v for k, v in os.environ.items() if not k.startswith('GIT_')}
   try:
-    output = subprocess.check_output(
-      command,
-      env=own,
-      stderr=subprocess.DEVNULL,
-      text=True,
-      timeout=_GIT_SECONDS,
+    done = subprocess.run(
+      command, env=own, capture_output=True, text=True, timeout=_GIT_SECONDS
     )
   except (OSError, subprocess.SubprocessError):
     return None
-  return output.strip()
+  return None if done.returncode else done.stdout.strip()

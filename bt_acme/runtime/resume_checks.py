@@ -95,11 +95,12 @@ def check(
     differences = {'agent': differences['agent']}
   if differences:
     # Names and directories say more than checksums, unless they are the same.
-    differences.update(
-      (name, names)
-      for name, names in _differences(_names(old), _names(new)).items()
-      if name in differences
+    before, now = (
+      {BEHAVIORS: x.get(BEHAVIORS), 'init_from': _init_from(x)}
+      for x in (old, new)
     )
+    named = _differences(before, now)
+    differences.update((x, named[x]) for x in named if x in differences)
     found = ', '.join(
       f'{name}={before!r} then, {now!r} now'
       for name, (before, now) in differences.items()
@@ -145,14 +146,6 @@ def _comparable(
   if WEIGHTS in found:
     found[WEIGHTS] = {**found[WEIGHTS], 'init_from': ''}
   return found
-
-
-def _names(identity: Mapping[str, Any]) -> dict[str, Any]:
-  """Returns the names or directories of parameters, by key of `PARAMS`."""
-  return {
-    BEHAVIORS: identity.get(BEHAVIORS),
-    'init_from': _init_from(identity),
-  }
 
 
 def _init_from(identity: Mapping[str, Any]) -> str:

@@ -99,8 +99,8 @@ class Saver:
     with self._lock:
       self._is_closed = True  # A replay that completes later is ignored.
       if self._written is not state:
-        take = self._newest_replay if self._reuses_replay else self._take_replay
-        self._write(state, take())
+        fresh = not self._reuses_replay
+        self._write(state, self._take_replay() if fresh else self._newest())
       if seconds is None:
         checkpoints.prune_replays(self._folder)
 
@@ -143,9 +143,9 @@ class Saver:
         'Replay not saved; reusing the one of the previous checkpoint: %s',
         untrusted.one_line(error),
       )
-    return self._newest_replay()
+      return self._newest()
 
-  def _newest_replay(self) -> checkpoints.Replay | None:
+  def _newest(self) -> checkpoints.Replay | None:
     return checkpoints.newest_replay(self._folder)
 
   def _write(self, state: State, replay: checkpoints.Replay | None) -> None:

@@ -13,7 +13,6 @@ _BACKOFFS = (1.0, 10.0, 60.0)
 _HOUR = 3600.0  # Seconds.
 
 
-@dataclasses.dataclass(eq=False)
 class RestartBudget:
   """Limits restarts per hour; `str()` reports how many have been used.
 
@@ -22,11 +21,10 @@ class RestartBudget:
     has_worked: whether any attempt has sent a heartbeat.
   """
 
-  max_per_hour: int
-  has_worked: bool = False
-  _granted: collections.deque[float] = dataclasses.field(
-    default_factory=collections.deque
-  )
+  def __init__(self, max_per_hour: int):
+    self.max_per_hour = max_per_hour
+    self.has_worked = False
+    self._granted: collections.deque[float] = collections.deque()
 
   def acquire(self, now: float) -> bool:
     """Uses one restart at a time in seconds; returns whether it is allowed."""
@@ -132,15 +130,6 @@ class NodeState:
       return 0.0
     self._false_starts += 1
     return _BACKOFFS[min(self._false_starts, len(_BACKOFFS)) - 1]
-
-  @property
-  def failed_at_its_start(self) -> bool:
-    """Whether the node exited with an error before it ever sent a heartbeat.
-
-    A restart would only repeat such an error.
-    """
-    assert self.ended is not None
-    return self.ended.code > 0 and not self.budget.has_worked
 
   def describe_failure(self) -> str:
     """Describes the failure in one line, with the last line of the error."""

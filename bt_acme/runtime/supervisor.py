@@ -4,7 +4,7 @@ Launchpad's own local launchers ignore exit codes, hold back a process's output
 until the process exits, and kill themselves if a node does not stop in time.
 The supervisor behaves as follows on every engine:
 
-- The program succeeds when its main node (`Policy.main_label`) does.
+- The program succeeds when its main node, the coordinator, does.
 - When a node fails, the node or the whole program restarts, as often as the
   `Policy` allows. A node that sends no heartbeat for too long
   is killed, which counts as a failure. The timeout starts with the node's first
@@ -39,6 +39,7 @@ from bt_acme.runtime import (
 from bt_acme.runtime import supervised_nodes as node_lib
 from bt_acme.runtime.engines import base
 
+MAIN_LABEL = 'coordinator'  # The program ends when this node exits.
 _LOOK_SECONDS = 1.0  # Maximum time between two checks for hung nodes.
 # When a server hangs, the nodes that wait for it hang as well. Each label's
 # timeout exceeds that of the previous label by this much, so that the hang is
@@ -60,7 +61,6 @@ class Policy(NamedTuple):
   By default it recovers from none.
 
   Attributes:
-    main_label: the program ends when the node with this label exits.
     checked_labels: the labels of nodes whose failure fails the program even
       during shutdown. Other nodes may fail then, because their servers stop as
       well.
@@ -77,7 +77,6 @@ class Policy(NamedTuple):
     watchdog_seconds: a node that sends no heartbeat for this long is hung.
   """
 
-  main_label: str = 'coordinator'
   checked_labels: Collection[str] = ()
   grace_seconds: float = 10.0
   max_restarts_per_hour: int = 0
@@ -90,14 +89,12 @@ class _End(NamedTuple):
   """The reason why a program ends.
 
   Attributes:
-    code: its exit code; 0 if it has completed.
+    code: its exit code; 0 if it has completed, None if it restarts.
     culprit: the node that failed, if any.
-    restart: whether the program restarts.
   """
 
-  code: int
+  code: int | None
   culprit: node_lib.NodeState | None = None
-  restart: bool = False
 
 
 @dataclasses.dataclass(eq=False)
@@ -173,16 +170,15 @@ class Supervisor:
       failures = self._failures_to_stop(end)
     finally:
       self._release()
-    if end.restart and self._interrupts:
+    if end.code is None and self._interrupts:
       end = self._interrupted(self._interrupts[-1])
-    if end.culprit is not None and not end.restart:
+    code = end.code
+    if end.culprit is not None and code is not None:
       failures = [end.culprit.describe_end()]
     if failures:
       self._terminal.log('\n'.join(failures))
-    if end.restart:
-      return None
-    code = end.code or (1 if failures else 0)
-    if self._engine.in_this_process and self._running():
+      code = 1 if code == 0 else code
+    if code is not None and self._engine.in_this_process and self._running():
       self._terminal.log(
         'Some nodes did not stop in time. Exiting the process to end them.'
       )
@@ -270,7 +266,7 @@ class Supervisor:
           end = self._handle_failure(node)
           if end is not None:
             return end
-        elif node.label == self.policy.main_label:
+        elif node.label == MAIN_LABEL:
           return _End(0)
         else:  # Another node may be waiting for this slot.
           self._engine.release(node.title)
@@ -343,8 +339,10 @@ class Supervisor:
     labels = self.policy.restarted_labels
     alone = node.label in labels and not has_lost_address
     budget = node.budget if alone else self._budget
+    # A restart would only repeat an error at the start of a first attempt.
+    failed_at_its_start = node.ended.code > 0 and not node.budget.has_worked
     if (
-      node.failed_at_its_start
+      failed_at_its_start
       or not (alone or self.policy.next_program)
       or not budget.acquire(self.clock())
     ):
@@ -354,7 +352,7 @@ class Supervisor:
       self._terminal.note(
         f'{failure} Restarting the program from its last checkpoint ({budget}).'
       )
-      return _End(1, node, restart=True)
+      return _End(None, node)
     pause = node.next_backoff()
     when = f' in {pause:g} s' if pause else ''
     self._terminal.note(f'{failure} Restarting{when} ({budget}).')
@@ -371,11 +369,9 @@ class Supervisor:
     return len(self._interrupts) > 1
 
   def _interrupted(self, signum: signal.Signals) -> _End:
-    what = (
-      'killing everything.'
-      if self._hurried
-      else 'stopping. Send it again to kill everything immediately.'
-    )
+    what = 'stopping. Send it again to kill everything immediately.'
+    if self._hurried:
+      what = 'killing everything.'
     self._terminal.log(f'{signum.name}: {what}')
     return _End(interrupts.exit_code(signum))
 
@@ -385,9 +381,8 @@ class Supervisor:
     for node in self._running():
       is_restarted = node.label in self.policy.restarted_labels
       loses_nothing = is_restarted and node.heard is None
-      self._engine.signal(
-        node.title, signal.SIGKILL if loses_nothing else signal.SIGTERM
-      )
+      signum = signal.SIGKILL if loses_nothing else signal.SIGTERM
+      self._engine.signal(node.title, signum)
     start = self.clock()
     while not self._hurried:
       left = start - self.clock() + self._timeout(end)
@@ -396,7 +391,7 @@ class Supervisor:
       event = self._next(left)
       if isinstance(event, signal.Signals):
         stopped = self._interrupted(event)
-        end = end if end.culprit is not None and not end.restart else stopped
+        end = end if end.culprit is not None and end.code else stopped
     return end
 
   def _timeout(self, end: _End) -> float:
@@ -406,22 +401,22 @@ class Supervisor:
       return 0.0
     if labels.intersection(self.policy.checked_labels):
       return self._checked_timeout(end)
-    return _FLUSH_SECONDS if end.restart else self.policy.grace_seconds
+    return _FLUSH_SECONDS if end.code is None else self.policy.grace_seconds
 
   def _checked_timeout(self, end: _End) -> float:
     """Returns the seconds that nodes with something to save have to stop."""
-    factor = 1 if end.code else _FINAL_SAVE_FACTOR
+    factor = _FINAL_SAVE_FACTOR if end.code == 0 else 1
     return factor * self.policy.grace_seconds
 
   def _failures_to_stop(self, end: _End) -> list[str]:
     """Returns the errors of checked nodes during the shutdown."""
     seconds = None if self._hurried else self._checked_timeout(end)
-    failures = [
-      node.describe_stop(seconds)
+    return [
+      failure
       for node in self._nodes.values()
       if node.label in self.policy.checked_labels and node is not end.culprit
+      if (failure := node.describe_stop(seconds))
     ]
-    return list(filter(None, failures))
 
   def _release(self) -> None:
     """Kills all remaining nodes, and handles the rest of their output."""
@@ -471,22 +466,17 @@ class Supervisor:
         f'[{node.title}] waiting to be scheduled: {event.reason}'
       )
     elif isinstance(event, events.Output) and event.stream == 'heartbeats':
-      self._take_heartbeat(node, event.data)
+      if heartbeats.MARK in event.data:
+        node.record_heartbeat(self.clock())
+      if heartbeats.STOP_MARK in event.data and not self._stopping:
+        node.received_sigterm = True
+      node.has_saved |= heartbeats.SAVED_MARK in event.data
     elif isinstance(event, events.Output) and node.log is not None:
       self._show(node, node.log.add(event.data, event.stream == 'stderr'))
     elif isinstance(event, events.NodeExited):
       node.mark_exited(event)
       if node.log is not None:
         self._show(node, node.log.finish())
-
-  def _take_heartbeat(self, node: node_lib.NodeState, marks: bytes) -> None:
-    """Records the marks that a node has sent through its heartbeat pipe."""
-    if heartbeats.MARK in marks:
-      node.record_heartbeat(self.clock())
-    if heartbeats.STOP_MARK in marks and not self._stopping:
-      node.received_sigterm = True
-    if heartbeats.SAVED_MARK in marks:
-      node.has_saved = True
 
   def _show(self, node: node_lib.NodeState, lines: list[str]) -> None:
     """Prints lines of a node on the terminal."""

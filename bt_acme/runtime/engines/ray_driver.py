@@ -173,18 +173,12 @@ class PlacedNode:
     try:
       done, _ = await asyncio.wait([answer], timeout=_WAITING_SECONDS)
       if not done:
-        _tell(event='waiting', title=self._title, reason=self._shortage())
+        self._tell('waiting', reason=self._shortage())
       self._host, ports = await answer
+      addresses = [f'{self._host}:{port}' for port in ports]
+      self._tell('placed', host=self._host, addresses=addresses)
     except Exception as error:  # Ray raises not only its own exceptions.
       self._lose(error)
-    else:
-      addresses = [f'{self._host}:{port}' for port in ports]
-      _tell(
-        event='placed',
-        title=self._title,
-        host=self._host,
-        addresses=addresses,
-      )
 
   def _shortage(self) -> str:
     wanted = {k: v for k, v in self._options.items() if v}
@@ -206,7 +200,7 @@ class PlacedNode:
           for signum in self._signals:
             self.signal(signum)
           continue
-        _tell(title=self._title, **event)
+        self._tell(**event)
         if event['event'] == 'ended':
           self._is_running = False
           return
@@ -222,9 +216,10 @@ class PlacedNode:
     if self._host:
       what = f'was lost with its machine or its Ray actor on {self._host}'
     reason = f'{what}: {_cause(error)}'
-    _tell(
-      event='ended', title=self._title, code=_LOST, reason=reason, lost=True
-    )
+    self._tell('ended', code=_LOST, reason=reason, lost=True)
+
+  def _tell(self, event: str, **more: Any) -> None:
+    _tell(event=event, title=self._title, **more)
 
 
 def _strategy(options: dict[str, Any]) -> dict[str, Any]:
