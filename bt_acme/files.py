@@ -13,6 +13,7 @@ leftovers of interrupted attempts.
 import contextlib
 import ctypes
 import errno
+import itertools
 import json
 import os
 import pathlib
@@ -116,7 +117,9 @@ def make_folder(path: PathLike) -> None:
   Syncing a directory does not sync its own name in its parent.
   """
   folder = pathlib.Path(path).absolute()
-  missing = [p for p in (folder, *folder.parents) if not p.is_dir()]
+  missing = list(
+    itertools.takewhile(lambda p: not p.is_dir(), (folder, *folder.parents))
+  )
   folder.mkdir(parents=True, exist_ok=True)
   # The creator of an existing directory may have been killed before its sync.
   for made in reversed(missing or [folder]):

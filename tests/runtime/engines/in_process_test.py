@@ -244,13 +244,16 @@ def test_a_run_that_was_killed_resumes_from_its_checkpoint(
   assert len({row[metrics.MARKS[1]] for row in rows}) == 2
 
 
-def test_without_a_checkpoint_a_run_restarts(whole, agent, tmp_path):
+def test_without_a_checkpoint_a_run_restarts(whole, agent, tmp_path, capsys):
   folder = tmp_path / 'run'
   # One actor steps the environments of both.
   actors = {'num_actors': 2, 'envs_per_actor': 1}
   start(folder, agent, {60: interrupt}, **actors)
   shutil.rmtree(folder / 'checkpoints')
-  start(folder, agent, **actors)
+  # Without a display of its own, the run prints like a launch script.
+  assert starting.start(configuration(folder, **actors), agent) == 0
+  output = capsys.readouterr().out
+  assert 'no checkpoint, so the run starts at step 0' in output
   assert_same(folder, whole[0], agent)
 
 
