@@ -1,4 +1,4 @@
-"""Contexts and clocks for tests that run nodes without Launchpad."""
+"""Contexts for tests that run nodes without Launchpad."""
 
 import threading
 
@@ -9,13 +9,3 @@ def make(stop=None, **clients):
   """Returns a context whose clients are the nodes themselves."""
   stop = stop or threading.Event()
   return node.Context(stop.wait, lambda handler: None, **clients)
-
-
-class Clock:
-  """A clock that a test advances."""
-
-  def __init__(self):
-    self.now = 100.0
-
-  def __call__(self):
-    return self.now

@@ -6,7 +6,7 @@ import pytest
 
 from bt_acme.runtime import heartbeats
 from bt_acme.runtime.engines import node_process
-from tests.runtime import contexts
+from tests.simulation import clock as clock_lib
 
 
 @pytest.fixture(name='forget')
@@ -22,15 +22,15 @@ def test_heartbeats_are_only_sent_to_a_supervisor_and_once_a_second(
 ):
   for name in (heartbeats.ATTEMPT_VARIABLE, node_process.PIPE_VARIABLE):
     monkeypatch.delenv(name, raising=False)
-  clock = contexts.Clock()
-  heartbeats.make_heartbeat(clock)()
+  clock = clock_lib.Clock()
+  heartbeats.make_heartbeat(clock.monotonic)()
   heartbeats.report_saved()
   assert heartbeats.attempt() == 0 and not heartbeats.is_supervised()
   forget()
   reader, writer = os.pipe()
   monkeypatch.setenv(heartbeats.ATTEMPT_VARIABLE, '2')
   monkeypatch.setenv(node_process.PIPE_VARIABLE, str(writer))
-  send = heartbeats.make_heartbeat(clock)
+  send = heartbeats.make_heartbeat(clock.monotonic)
   assert heartbeats.attempt() == 2 and heartbeats.is_supervised()
   # Child processes do not inherit the variable.
   assert node_process.PIPE_VARIABLE not in os.environ

@@ -19,25 +19,14 @@ def make_program(**settings):
 def test_nodes_of_a_run():
   program = make_program(num_actors=3, num_evaluators=2)
   ports = executables.prepare(program, in_this_process=False)
-  assert list(ports) == [
-    'replay/0',
-    'coordinator/0',
-    'learner/0',
-    'actor/0',
-    'actor/1',
-    'actor/2',
-    'evaluator/0',
-    'evaluator/1',
-  ]
+  servers = ['replay/0', 'coordinator/0', 'learner/0']
+  actors = ['actor/0', 'actor/1', 'actor/2']
+  assert list(ports) == [*servers, *actors, 'evaluator/0', 'evaluator/1']
   policy = program_lib.policy(run_config.RunConfig(), make_program)
   labels = {supervisor.MAIN_LABEL, *policy.checked_labels}
   assert labels <= set(program.groups)
   # Nodes that other nodes call listen on a port.
-  assert [title for title, num in ports.items() if num] == [
-    'replay/0',
-    'coordinator/0',
-    'learner/0',
-  ]
+  assert [title for title, num in ports.items() if num] == servers
 
 
 def test_an_inference_server_is_an_additional_node():

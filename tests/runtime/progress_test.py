@@ -6,7 +6,7 @@ import types
 import pytest
 
 from bt_acme.runtime import progress as progress_lib
-from tests.runtime import contexts
+from tests.simulation import clock as clock_lib
 
 _VALUES = {
   'actor_steps': 12_340,
@@ -46,8 +46,8 @@ def make_read(monkeypatch, capsys):
 
 
 def test_progress_prints_a_line_every_ten_seconds(read):
-  clock = contexts.Clock()
-  progress = progress_lib.Progress(1000, clock)
+  clock = clock_lib.Clock()
+  progress = progress_lib.Progress(1000, clock.monotonic)
   # For a resumed run, speeds are measured from here on.
   for second in range(0, 22, 2):
     progress.update({'actor_steps': 500 + 10 * second})
@@ -64,8 +64,8 @@ def test_progress_prints_a_line_every_ten_seconds(read):
 
 
 def test_speeds_are_averages_of_the_last_half_minute(read):
-  clock = contexts.Clock()
-  progress = progress_lib.Progress(10**6, clock)
+  clock = clock_lib.Clock()
+  progress = progress_lib.Progress(10**6, clock.monotonic)
   steps = 0
   for second in range(200):
     progress.update({'actor_steps': steps, 'learner_steps': second})
@@ -75,9 +75,9 @@ def test_speeds_are_averages_of_the_last_half_minute(read):
 
 
 def test_a_terminal_shows_a_bar_with_the_text(read, monkeypatch):
-  clock = contexts.Clock()
+  clock = clock_lib.Clock()
   monkeypatch.setattr(sys.stderr, 'isatty', lambda: True)
-  progress = progress_lib.Progress(20_000, clock)
+  progress = progress_lib.Progress(20_000, clock.monotonic)
   assert read()  # Before anything is compiled.
   progress.update({'actor_steps': 0})
   progress.update({'actor_steps': 10})  # Too soon.
@@ -97,8 +97,8 @@ def test_a_supervised_process_marks_its_line(
   monkeypatch, capsys, mode, seconds
 ):
   monkeypatch.setenv(progress_lib.STATUS_VARIABLE, mode)
-  clock = contexts.Clock()
-  progress = progress_lib.Progress(1000, clock)
+  clock = clock_lib.Clock()
+  progress = progress_lib.Progress(1000, clock.monotonic)
   for seconds_more in (seconds - 0.1, 0.2):
     progress.update({'actor_steps': 500})
     clock.now += seconds_more

@@ -46,12 +46,12 @@ class Engine(base.Engine):
     calls: tuples of time, method or signal, and title.
     script: by title, one function for each attempt.
     deaf: labels of nodes that ignore the request to stop.
-    on_place: called instead of the default, with title and addresses.
-    on_signal: called before each signal, with title and number; if it returns
-      True, the node does not get the signal.
+    on_place: called instead of `scheduled`, with engine, title and addresses.
+    on_signal: called before each signal, with engine, title and number; if it
+      returns True, the node does not get the signal.
   """
 
-  def __init__(self, script, deaf):
+  def __init__(self, script, deaf, on_place, on_signal):
     super().__init__(Queue())
     self.queue = self._queue
     self.calls = []
@@ -59,8 +59,7 @@ class Engine(base.Engine):
     self.environments = {}
     self.script = {k.replace('_', '/'): list(v) for k, v in script.items()}
     self.deaf = deaf
-    self.on_place = self.scheduled
-    self.on_signal = lambda title, signum: False
+    self.on_place, self.on_signal = on_place, on_signal
 
   def scheduled(self, title, addresses):
     self.queue.put(events.NodeScheduled(title, addresses))
@@ -70,7 +69,7 @@ class Engine(base.Engine):
 
   def place(self, title, num_ports):
     self._record('place', title)
-    self.on_place(title, [f'10.0.0.1:{i}' for i in range(num_ports)])
+    self.on_place(self, title, [f'10.0.0.1:{i}' for i in range(num_ports)])
 
   def start(self, title, executable, environment):
     self._record('start', title)
@@ -84,7 +83,7 @@ class Engine(base.Engine):
   def signal(self, title, signum):
     self._record(signal.Signals(signum).name, title)
     is_deaf = signum == signal.SIGTERM and title.startswith(self.deaf)
-    if not self.on_signal(title, signum) and not is_deaf:
+    if not self.on_signal(self, title, signum) and not is_deaf:
       self.queue.put(events.NodeExited(title, -signum))
 
   def release(self, title):
@@ -169,10 +168,15 @@ def make_program():
 
 @pytest.fixture(name='launch')
 def make_launch(tmp_path):
-  def launch(prepare=lambda engine: None, most=3, deaf=(), **script):
+  def launch(
+    most=3,
+    deaf=(),
+    on_place=Engine.scheduled,
+    on_signal=lambda *_: False,
+    **script,
+  ):
     """Runs a program; returns its exit code and the engine."""
-    engine = Engine(script, deaf)
-    prepare(engine)
+    engine = Engine(script, deaf, on_place, on_signal)
     engine.program = make_program()
     policy = supervisor.Policy(
       checked_labels=['learner'],
@@ -223,17 +227,14 @@ def test_nodes_are_scheduled_started_stopped_and_released(
 
 
 def test_nothing_starts_before_every_node_is_scheduled(launch, capsys):
-  def prepare(engine):
-    def place_late(title, addresses):
-      if title != 'server/0':
-        return engine.scheduled(title, addresses)
-      engine.queue.put(events.NodePending(title, 'no machine has a GPU'))
-      found = events.NodeScheduled(title, ['10.0.0.7:1'], 'far')
-      engine.queue.put(found, 60.0)
+  def place_late(engine, title, addresses):
+    if title != 'server/0':
+      return engine.scheduled(title, addresses)
+    engine.queue.put(events.NodePending(title, 'no machine has a GPU'))
+    found = events.NodeScheduled(title, ['10.0.0.7:1'], 'far')
+    engine.queue.put(found, 60.0)
 
-    engine.on_place = place_late
-
-  code, engine = launch(prepare, coordinator_0=[finish])
+  code, engine = launch(on_place=place_late, coordinator_0=[finish])
   assert code == 0
   assert engine.times('start', 'learner/0') == [60.0]
   errors = capsys.readouterr().err
@@ -247,46 +248,35 @@ def test_nothing_starts_before_every_node_is_scheduled(launch, capsys):
 
 def test_a_node_that_cannot_be_scheduled_ends_the_program(launch, capsys):
   reason = 'cannot be scheduled: no machine has 8 GPUs.'
-
-  def prepare(engine):
-    engine.on_place = lambda title, addresses: end(1, reason=reason)(
-      engine, title
-    )
-
-  code, engine = launch(prepare)
+  refuse_place = end(1, reason=reason)
+  code, engine = launch(on_place=lambda *args: refuse_place(*args[:2]))
   assert code == 1 and not engine.attempts
   assert engine.titles('release') == [*_TITLES]
   assert capsys.readouterr().err == f'error: learner/0 {reason}\n'
 
 
 def test_ctrl_c_ends_the_wait_for_a_slot(launch):
-  def prepare(engine):
-    engine.on_place = lambda title, addresses: interrupt(engine, title)
-
-  code, engine = launch(prepare)
+  code, engine = launch(on_place=lambda *args: interrupt(*args[:2]))
   assert code == 130 and not engine.attempts
   assert engine.titles('close')
 
 
 def test_a_slot_that_is_lost_before_the_start_is_replaced(launch, capsys):
-  def prepare(engine):
-    def place(title, addresses):
-      if (
-        title in ('learner/0', 'actor/1')
-        and engine.titles('place').count(title) == 1
-      ):
-        how = {'reason': 'could not be scheduled: lost.', 'lost': True}
-        return end(_KILLED, **how)(engine, title)
+  lose = end(_KILLED, reason='could not be scheduled: lost.', lost=True)
+
+  def place(engine, title, addresses):
+    is_first = engine.titles('place').count(title) == 1
+    if is_first and title in ('learner/0', 'actor/1'):
+      lose(engine, title)
+    else:
       engine.scheduled(title, addresses)
 
-    engine.on_place = place
-
-  code, engine = launch(prepare, coordinator_0=[finish])
+  code, engine = launch(on_place=place, coordinator_0=[finish])
   assert code == 0 and not engine.restarted
   assert engine.titles('place').count('actor/1') == 2
   line = 'lost. Rescheduling (restart 2 of 3 allowed per hour).'
   assert line in capsys.readouterr().err
-  code, engine = launch(prepare, most=1)
+  code, engine = launch(on_place=place, most=1)
   assert code == 1 and not engine.attempts
 
 
@@ -508,16 +498,16 @@ def test_a_second_ctrl_c_kills_all_nodes_immediately(launch, capsys, number):
 
 @pytest.mark.parametrize('moment', ['at_failure', 'at_start', 'stopping'])
 def test_ctrl_c_ends_a_program_that_restarts(launch, moment):
-  def prepare(engine):
+  def on_signal(engine, title, signum):
     if moment == 'stopping':
-      engine.on_signal = lambda title, signum: interrupt(engine, title)
+      interrupt(engine, title)
 
   attempts = {
     'at_failure': [both(end(_KILLED), interrupt)],
     'at_start': [end(_KILLED), interrupt],
     'stopping': [end(_KILLED)],
   }[moment]
-  code, engine = launch(prepare, learner_0=attempts)
+  code, engine = launch(on_signal=on_signal, learner_0=attempts)
   assert code == 130
   assert len(engine.restarted) == len(_TITLES) * (moment == 'at_start')
 
@@ -526,31 +516,29 @@ def test_ctrl_c_ends_a_program_that_restarts(launch, moment):
 def test_a_failure_while_stopping_counts_in_checked_nodes(
   launch, capsys, name, expected
 ):
-  def prepare(engine):
-    def fail_instead(title, signum):
-      is_failing = title == name.replace('_', '/')
-      if is_failing and signum == signal.SIGTERM:
-        fail(engine, title)
-        return True
+  def fail_instead(engine, title, signum):
+    is_failing = title == name.replace('_', '/')
+    if is_failing and signum == signal.SIGTERM:
+      fail(engine, title)
+      return True
 
-    engine.on_signal = fail_instead
-
-  code, _ = launch(prepare, coordinator_0=[finish], **{name: [work]})
+  code, _ = launch(
+    on_signal=fail_instead, coordinator_0=[finish], **{name: [work]}
+  )
   assert code == expected
   assert ('OSError: no disk' in capsys.readouterr().err) == bool(expected)
 
 
 @pytest.mark.parametrize('last, expected', [(0, 130), (1, 1)])
 def test_ctrl_c_during_the_shutdown_lets_nodes_save(launch, last, expected):
-  def prepare(engine):
-    def interrupt_once(title, signum):
-      if (title, signum) == ('learner/0', signal.SIGTERM):
-        interrupt(engine, title)
-
-    engine.on_signal = interrupt_once
+  def interrupt_once(engine, title, signum):
+    if (title, signum) == ('learner/0', signal.SIGTERM):
+      interrupt(engine, title)
 
   code, engine = launch(
-    *(prepare, 0, ('learner',)), coordinator_0=[both(work, end(last))]
+    *(0, ('learner',)),
+    on_signal=interrupt_once,
+    coordinator_0=[both(work, end(last))],
   )
   assert code == expected
   # The learner had its whole timeout before it was killed.
@@ -580,31 +568,28 @@ def test_hung_nodes_are_killed_servers_first(launch, capsys):
   assert engine.times('SIGKILL', 'actor/0')[0] == pytest.approx(609, abs=1)
 
 
-def test_time_in_which_the_launcher_was_suspended_does_not_count(launch):
-  def prepare(engine):
-    get = engine.queue.get
+def test_time_in_which_the_launcher_was_suspended_does_not_count(
+  launch, monkeypatch
+):
+  get = Queue.get
 
-    def suspended(timeout=None):
-      if 300 < engine.queue.now < 1000:
-        engine.queue.now += 1000
-        raise queue_lib.Empty
-      return get(timeout)
+  def suspended(self, timeout=None):
+    if 300 < self.now < 1000:
+      self.now += 1000
+      raise queue_lib.Empty
+    return get(self, timeout)
 
-    engine.queue.get = suspended
-
-  code, engine = launch(
-    prepare, actor_0=[work], coordinator_0=[later(1700.0, finish)]
-  )
+  monkeypatch.setattr(Queue, 'get', suspended)
+  code, engine = launch(actor_0=[work], coordinator_0=[later(1700.0, finish)])
   assert code == 0 and engine.restarted == ['actor/0 1']
   assert engine.times('SIGKILL', 'actor/0')[0] == pytest.approx(1609, abs=2)
 
 
 def test_a_killed_node_whose_exit_is_not_posted_is_lost(launch):
-  def prepare(engine):
-    engine.on_signal = lambda title, signum: engine.queue.now < 650
-
   code, engine = launch(
-    prepare, actor_0=[work], coordinator_0=[later(700.0, finish)]
+    on_signal=lambda engine, *_: engine.queue.now < 650,
+    actor_0=[work],
+    coordinator_0=[later(700.0, finish)],
   )
   assert code == 0 and engine.restarted == ['actor/0 1']
   (killed, *_), (_, placed) = (

@@ -39,25 +39,15 @@ def test_a_log_file_receives_lines_as_they_are_completed(tmp_path):
   assert log.add(b'one\ntw', False) == ['one']
   assert log.add(b'oops', True) == []
   assert log.add(b'o\r\nthree\rfour', False) == ['two', 'three']
-  assert log.add(f'\n{mark}status\n'.encode(), False) == [
-    'four',
-    f'{mark}status',
-  ]
+  added = log.add(f'\n{mark}status\n'.encode(), False)
+  assert added == ['four', f'{mark}status']
   assert log.add(b'\xff end', False) == []
   assert log.finish() == ['\ufffd end', 'oops']
   assert log.finish() == []
   log.close()
   first, *lines = path.read_text().splitlines()
   assert first.startswith('--- ') and first.endswith(', process 3')
-  assert lines == [
-    'one',
-    'two',
-    'three',
-    'four',
-    'status',
-    '\ufffd end',
-    'oops',
-  ]
+  assert lines == [*'one two three four status'.split(), '\ufffd end', 'oops']
 
 
 def test_a_live_progress_line_stays_out_of_the_log_file(tmp_path):
@@ -81,10 +71,7 @@ def test_a_report_is_the_traceback_or_the_last_lines(tmp_path):
     log.add(f'{i}\n'.encode(), True)
   log.add(b'not an error\n', False)
   assert log.report() == [str(i) for i in range(280, 300)]
-  log.add(b'Traceback (most recent call last):\n  File\nError\n', True)
-  assert log.report() == [
-    'Traceback (most recent call last):',
-    '  File',
-    'Error',
-  ]
+  traceback = 'Traceback (most recent call last):\n  File\nError'
+  log.add(f'{traceback}\n'.encode(), True)
+  assert log.report() == traceback.split('\n')
   log.close()

@@ -433,6 +433,7 @@ def installed(simulation):
       (supervisor, '_LOOK_SECONDS', HEARTBEAT_SECONDS),
       (heartbeats, 'PERIOD', HEARTBEAT_SECONDS),
       (supervisor, '_SECONDS_AFTER_SERVERS', 4 * HEARTBEAT_SECONDS),
+      (provenance, '_MOST_RECENT', 5),
       (provenance, '_versions', dict),
       (provenance, '_code', dict),
       (learner_node, '_REPORT_SECONDS', _REPORT_SECONDS),
