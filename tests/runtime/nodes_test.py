@@ -12,11 +12,11 @@ import types
 
 import pytest
 
-from bt_acme import assembly, behaviors
-from bt_acme import config as config_lib
+from bt_acme import behaviors
 from bt_acme.config import run as run_config
-from bt_acme.launching import starting
+from bt_acme.launching import recorded_agent, starting
 from bt_acme.runtime import actor_node
+from bt_acme.runtime import workdir as workdir_lib
 from tests.launch import scripts
 from tests.runtime import contexts
 
@@ -27,27 +27,23 @@ _OLD_RUN = pathlib.Path(__file__).parents[1] / 'data' / 'run_of_0_1_0'
 _BUDGET = 700  # The old run has taken 600 actor steps.
 
 
-def make_agent():
-  identity = json.loads((_OLD_RUN / 'config.json').read_text())
-  config = config_lib.from_dict(config_lib.NGUConfig, identity['config'])
-  return assembly.Agent(config, assembly.spec_by_name(identity['run']['env']))
-
-
-def make_run(workdir):
-  identity = json.loads((_OLD_RUN / 'config.json').read_text())
-  return run_config.RunConfig(
+def make(workdir):
+  """Returns the continued run, and its agent."""
+  identity = workdir_lib.read_identity(str(_OLD_RUN))
+  run = run_config.RunConfig(
     **identity['run'],
     workdir=str(workdir),
     lp_launch_type='local_mt',
     max_actor_steps=_BUDGET,
     num_evaluators=0,
   )
+  return run, recorded_agent.make(str(_OLD_RUN), identity)
 
 
 def test_an_old_run_is_resumed(tmp_path, shared_functions):
   workdir = tmp_path / 'run'
   shutil.copytree(_OLD_RUN, workdir)
-  assert starting.start(make_run(workdir), make_agent()) == 0
+  assert starting.start(*make(workdir)) == 0
   old, new = (
     json.loads((workdir / name / 'values.json').read_text())['values']
     for name in ('checkpoints/checkpoint-1', 'checkpoints/checkpoint-2')
@@ -82,10 +78,10 @@ def test_each_attempt_of_an_actor_plays_other_episodes(tmp_path):
   asked = []
   coordinator = types.SimpleNamespace(lease=lambda *args: asked.append(args))
   context = contexts.make(coordinator=coordinator)
+  run, agent = make(tmp_path)
   nodes = [
     actor_node.ActorNode(
-      *(make_run(tmp_path), make_agent(), 0, None),
-      dataclasses.replace(context, attempt=attempt),
+      *(run, agent, 0, None), dataclasses.replace(context, attempt=attempt)
     )
     for attempt in (0, 1, 2)
   ]

@@ -18,21 +18,26 @@ def make_run(tmp_path, **changes):
   return run_config.RunConfig(workdir=str(tmp_path / 'run'), **changes)
 
 
+def edit(run, change):
+  """Changes the record of a run; returns the new record."""
+  path = pathlib.Path(run.workdir) / 'config.json'
+  identity = json.loads(path.read_text())
+  change(identity['config'])
+  path.write_text(json.dumps(identity))
+  return identity
+
+
 def test_recorded_settings_without_an_effect_have_their_defaults(tmp_path):
   run, config = make_run(tmp_path), config_lib.BTConfig()
   workdir.claim(run, config)
-  path = pathlib.Path(run.workdir) / 'config.json'
-  identity = json.loads(path.read_text())
   ignored = {'priority_signal': 'return', 'kickstarting_steps': 6}
-  identity['config']['transfer'].update(ignored)
-  path.write_text(json.dumps(identity))
+  edit(run, lambda config: config['transfer'].update(ignored))
   recorded = workdir.read_identity(run.workdir)['config']
   assert config_lib.from_dict(config_lib.BTConfig, recorded) == config
   assert workdir.claim(run, config)
   # Settings that have an effect still count.
-  learned = {'flight_priorities': 'learned', 'priority_signal': 'return'}
-  identity['config']['transfer'].update(learned)
-  path.write_text(json.dumps(identity))
+  learned = {'flight_priorities': 'learned', **ignored}
+  edit(run, lambda config: config['transfer'].update(learned))
   with pytest.raises(ValueError, match="priority_signal='return' then"):
     workdir.claim(run, config)
 
@@ -181,12 +186,9 @@ def test_a_run_without_checksums_is_identified_by_its_directories(tmp_path):
 def test_a_run_that_lacks_a_setting_has_its_default(tmp_path):
   run, config = make_run(tmp_path), config_lib.NGUConfig()
   workdir.claim(run, config)
-  path = pathlib.Path(run.workdir) / 'config.json'
-  identity = json.loads(path.read_text())
-  del identity['config']['intrinsic']['error_decay']
-  path.write_text(json.dumps(identity))
+  identity = edit(run, lambda config: config['intrinsic'].pop('error_decay'))
   assert workdir.claim(run, config)
-  assert json.loads(path.read_text()) == identity
+  assert edit(run, lambda config: None) == identity
   forgetting = config_lib.IntrinsicConfig(error_decay=0.01)
   with pytest.raises(ValueError, match='error_decay=0.0 then, 0.01 now'):
     workdir.claim(run, dataclasses.replace(config, intrinsic=forgetting))

@@ -4,9 +4,9 @@
 """
 
 import contextlib
+import os
 import pathlib
 import random
-import weakref
 from unittest import mock
 
 from bt_acme import files
@@ -23,15 +23,15 @@ from bt_acme.runtime import (
 from tests.simulation import __main__ as simulation
 from tests.simulation import session
 
-# The replaced object and its attribute, and a function that makes the broken
-# attribute from the real one, by bug.
+# The replaced object and its attribute, and the broken function, which gets the
+# real one and its arguments, by bug.
 _BUGS = {}
 
 
 def _bug(name, where, attribute):
-  def register(make):
-    _BUGS[name] = where, attribute, make
-    return make
+  def register(broken):
+    _BUGS[name] = where, attribute, broken
+    return broken
 
   return register
 
@@ -46,129 +46,97 @@ for name, *where in (
     *(behavior_scores.ScoreStore, 'restore'),
   ),
 ):
-  _bug(name, *where)(lambda real: lambda *args: None)
-
-
-@_bug('scores are exchanged twice', behavior_scores.GroupPriorities, 'take')
-def _(real):
-  return lambda self: list(self._new)
-
-
-@_bug('steps of an old attempt are counted', *_IS_LATEST)
-def _(real):
-  return lambda *args: True
+  _bug(name, *where)(lambda *args: None)
+_bug('scores are exchanged twice', behavior_scores.GroupPriorities, 'take')(
+  lambda real, self: list(self._new)
+)
+_bug('steps of an old attempt are counted', *_IS_LATEST)(lambda *args: True)
 
 
 @_bug('a lease is returned twice', *_IS_LATEST)
-def _(real):
-  def is_latest(self, actor, attempt):
-    if attempt > self._attempts.get(actor, attempt):
-      self._leased -= self._left[actor]
-    return real(self, actor, attempt)
-
-  return is_latest
+def _(real, self, actor, attempt):
+  if attempt > self._attempts.get(actor, attempt):
+    self._leased -= self._left[actor]
+  return real(self, actor, attempt)
 
 
 @_bug('a lease is not returned', *_IS_LATEST)
-def _(real):
-  def is_latest(self, actor, attempt):
-    leased = self._leased
-    latest = real(self, actor, attempt)
-    self._leased = leased
-    return latest
+def _(real, self, actor, attempt):
+  leased = self._leased
+  latest = real(self, actor, attempt)
+  self._leased = leased
+  return latest
 
-  return is_latest
+
+_opened = []  # Until the bug is no longer planted.
 
 
 @_bug('the lock of the workdir is not released', workdir_lock, 'held')
-def _(real):
-  opened = []
-
-  @contextlib.contextmanager
-  def held(workdir):
-    path = pathlib.Path(workdir) / workdir_lock.FILE
-    files.make_folder(path.parent)
-    opened.append(workdir_lock._take(path, workdir))
-    yield
-
-  weakref.finalize(held, lambda: [file.close() for file in opened])
-  return held
+@contextlib.contextmanager
+def _(real, workdir):
+  path = pathlib.Path(workdir) / workdir_lock.FILE
+  files.make_folder(path.parent)
+  _opened.append(workdir_lock._take(path, workdir))
+  yield
 
 
 @_bug('log of the actors is not cut', metrics.MetricsLogger, 'cut')
-def _(real):
-  def cut(self, counts):
-    if self._folder.name != 'actor':
-      real(self, counts)
-
-  return cut
+def _(real, self, counts):
+  if self._folder.name != 'actor':
+    real(self, counts)
 
 
-@_bug('a part of a row stays on a full disk', metrics, 'os')
-def _(real):
-  fake = mock.Mock(wraps=real)
-  fake.truncate = lambda path, size: None
-  return fake
+@_bug('a part of a row stays on a full disk', os, 'truncate')
+def _(real, path, size):
+  if isinstance(path, str):  # The simulation itself, but no log.
+    real(path, size)
 
 
 @_bug('a restart is never forgotten', supervised_nodes.RestartBudget, 'acquire')
-def _(real):
-  return mock.patch.object(supervised_nodes, '_HOUR', float('inf'))(real)
+def _(real, self, now):
+  with mock.patch.object(supervised_nodes, '_HOUR', float('inf')):
+    return real(self, now)
 
 
 @_bug(
   'a heartbeat of the previous attempt counts',
   *(supervised_nodes.NodeState, 'mark_started'),
 )
-def _(real):
-  def mark_started(self, log):
-    heard = self.heard
-    real(self, log)
-    self.heard = heard
-
-  return mark_started
+def _(real, self, log):
+  heard = self.heard
+  real(self, log)
+  self.heard = heard
 
 
 @_bug(
   'an evaluation is removed before it is logged',
   *(evaluator_node.EvaluatorNode, '_evaluate'),
 )
-def _(real):
-  def evaluate(self, point, learned):
-    self._learner.evaluation_done(point)
-    real(self, point, learned)
-
-  return evaluate
+def _(real, self, point, learned):
+  self._learner.evaluation_done(point)
+  real(self, point, learned)
 
 
 @_bug('a failed final save is ignored', learner_node.LearnerNode, '_finish')
-def _(real):
-  def finish(self, seconds):
-    with contextlib.suppress(OSError):
-      real(self, seconds)
-
-  return finish
+def _(real, self, seconds):
+  with contextlib.suppress(OSError):
+    real(self, seconds)
 
 
-@_bug(
+_bug(
   'a stopped learner reports that the run is over',
   *(learner_node.LearnerNode, '_end'),
-)
-def _(real):
-  return lambda self, finished: real(self, True)
+)(lambda real, self, finished: real(self, True))
 
 
 @_bug(
   'episodes are logged before they are scored',
   *(actor_node.ActorNode, '_report'),
 )
-def _(real):
-  def report(self):
-    with mock.patch.object(self._agent, 'learns_priorities', False):
-      real(self)
-    self._pipeline.share_scores(self._learner.exchange_scores)
-
-  return report
+def _(real, self):
+  with mock.patch.object(self._agent, 'learns_priorities', False):
+    real(self)
+  self._pipeline.share_scores(self._learner.exchange_scores)
 
 
 NAMES = tuple(_BUGS)
@@ -182,10 +150,14 @@ RARE = (
 @contextlib.contextmanager
 def planted(name):
   """Plants a bug within the block."""
-  where, attribute, make = _BUGS[name]
-  broken = make(getattr(where, attribute))
-  with mock.patch.object(where, attribute, broken):
-    yield
+  where, attribute, broken = _BUGS[name]
+  real = getattr(where, attribute)
+  try:
+    with mock.patch.object(where, attribute, lambda *args: broken(real, *args)):
+      yield
+  finally:
+    while _opened:
+      _opened.pop().close()
 
 
 def failures_until_found(name, most):

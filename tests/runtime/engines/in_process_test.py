@@ -118,15 +118,14 @@ def read(folder, label):
   ]
 
 
+def policy_of(folder, agent, **changes):
+  return recorded_agent.read_policy(configuration(folder, **changes), agent)
+
+
 def assert_same_policy(folder, other, agent):
   """Checks that two runs have learned exactly the same policy."""
-  jax.tree.map(
-    np.testing.assert_array_equal,
-    *(
-      recorded_agent.read_policy(configuration(path), agent)
-      for path in (folder, other)
-    ),
-  )
+  policies = (policy_of(path, agent) for path in (folder, other))
+  jax.tree.map(np.testing.assert_array_equal, *policies)
 
 
 def assert_same(folder, other, agent):
@@ -142,7 +141,7 @@ def interrupt():
 
 def test_the_files_of_a_run(whole, agent):
   folder, display = whole
-  result = recorded_agent.read_policy(configuration(folder), agent)
+  result = policy_of(folder, agent)
   assert STEPS <= result.actor_steps < STEPS + 2
   # There is one set of statistics, with every step.
   assert result.statistics.error_count == result.actor_steps
@@ -192,9 +191,7 @@ def test_ctrl_c_stops_a_run_and_the_same_command_resumes_it(
     code, display = start(folder, agent, {steps: interrupt})
     assert code == 128 + signal.SIGINT
     assert display.shown[0]['actor_steps'] == reached
-    reached = recorded_agent.read_policy(
-      configuration(folder), agent
-    ).actor_steps
+    reached = policy_of(folder, agent).actor_steps
     assert steps <= reached < steps + 2
     assert signal.getsignal(signal.SIGINT) == before
   code, display = start(folder, agent)
@@ -257,24 +254,17 @@ def test_without_a_checkpoint_a_run_restarts(whole, agent, tmp_path, capsys):
   assert_same(folder, whole[0], agent)
 
 
-def leaves_of(folder):
-  return jax.tree.leaves(behaviors.Exported(str(folder)).variables)
-
-
 def test_a_larger_budget(whole, agent, tmp_path, monkeypatch):
   folder = tmp_path / 'run'
   start(folder, agent, max_actor_steps=SHORT)
   # Snapshots of a longer run equal the exports of shorter runs.
-  for steps, same in (
-    (SHORT, folder / 'behavior'),
-    (STEPS, whole[0] / 'behavior'),
-  ):
-    snapshot = whole[0] / f'behavior-{steps}'
-    taken = behaviors.Exported(str(snapshot)).actor_steps
-    assert steps <= taken < steps + 2
-    assert taken == behaviors.Exported(str(same)).actor_steps
+  for steps, parent in ((SHORT, folder), (STEPS, whole[0])):
+    snapshot = behaviors.Exported(str(whole[0] / f'behavior-{steps}'))
+    same = behaviors.Exported(str(parent / 'behavior'))
+    assert steps <= snapshot.actor_steps < steps + 2
+    assert snapshot.actor_steps == same.actor_steps
     jax.tree.map(
-      np.testing.assert_array_equal, leaves_of(snapshot), leaves_of(same)
+      np.testing.assert_array_equal, snapshot.variables, same.variables
     )
   assert behaviors.Exported(str(whole[0] / 'behavior-1')).actor_steps <= 2
   # As if the run had been killed just before its completion was recorded: it
@@ -369,7 +359,7 @@ def test_a_run_that_is_stopped_ends_like_a_run_that_is_not(
     start(tmp_path / 'run', agent, {stop: interrupt}, **FAKE)
   start(tmp_path / 'run', agent, **FAKE)
   assert_same(tmp_path / 'run', tmp_path / 'whole', agent)
-  policy = recorded_agent.read_policy(configuration(tmp_path / 'run'), agent)
+  policy = policy_of(tmp_path / 'run', agent)
   episodes, learner = (
     read(tmp_path / 'run', label) for label in ('actor', 'learner')
   )
@@ -408,9 +398,7 @@ def test_new_episodes_start_where_the_old_ones_cannot_be_saved(
   start(folder, agent, {100: interrupt}, **FAKE)
   assert 'Stateless cannot be saved' in caplog.text
   before = read(folder, 'actor')
-  steps = recorded_agent.read_policy(
-    configuration(folder, **FAKE), agent
-  ).actor_steps
+  steps = policy_of(folder, agent, **FAKE).actor_steps
   start(folder, agent, **FAKE)
   after = read(folder, 'actor')
   assert after[: len(before)] == before
