@@ -4,7 +4,7 @@ Launchpad's own local launchers ignore exit codes, hold back a process's output
 until the process exits, and kill themselves if a node does not stop in time.
 The supervisor behaves as follows on every engine:
 
-- The program succeeds when its main node, the coordinator, does.
+- The program succeeds when its main node (`Policy.main_label`) does.
 - When a node fails, the node or the whole program restarts, as often as the
   `Policy` allows. A node that sends no heartbeat for too long
   is killed, which counts as a failure. The timeout starts with the node's first
@@ -39,7 +39,6 @@ from bt_acme.runtime import (
 from bt_acme.runtime import supervised_nodes as node_lib
 from bt_acme.runtime.engines import base
 
-MAIN_LABEL = 'coordinator'  # The program ends when this node exits.
 _LOOK_SECONDS = 1.0  # Maximum time between two checks for hung nodes.
 # When a server hangs, the nodes that wait for it hang as well. Each label's
 # timeout exceeds that of the previous label by this much, so that the hang is
@@ -61,6 +60,7 @@ class Policy(NamedTuple):
   By default it recovers from none.
 
   Attributes:
+    main_label: the program ends when the node with this label exits.
     checked_labels: the labels of nodes whose failure fails the program even
       during shutdown. Other nodes may fail then, because their servers stop as
       well.
@@ -77,6 +77,7 @@ class Policy(NamedTuple):
     watchdog_seconds: a node that sends no heartbeat for this long is hung.
   """
 
+  main_label: str = 'coordinator'
   checked_labels: Collection[str] = ()
   grace_seconds: float = 10.0
   max_restarts_per_hour: int = 0
@@ -266,7 +267,7 @@ class Supervisor:
           end = self._handle_failure(node)
           if end is not None:
             return end
-        elif node.label == MAIN_LABEL:
+        elif node.label == self.policy.main_label:
           return _End(0)
         else:  # Another node may be waiting for this slot.
           self._engine.release(node.title)

@@ -39,12 +39,8 @@ from tests.agents import fakes
 )
 def test_pending_points(last, begin, actor_steps, points):
   run = run_config.RunConfig(evaluation_period=100, max_actor_steps=250)
-  assert (
-    evaluation_schedule.pending(
-      run, last=last, begin=begin, actor_steps=actor_steps
-    )
-    == points
-  )
+  state = {'last': last, 'begin': begin, 'actor_steps': actor_steps}
+  assert evaluation_schedule.pending(run, **state) == points
 
 
 def test_the_last_point_of_a_log():
@@ -107,10 +103,8 @@ def test_evaluations_survive_a_restart(run, agent):
   assert queue.take(0, first)[0] == 0
   queue.remove(0)
   point, taken = queue.take(0, first)
-  assert (point, taken.actor_steps) == (
-    100,
-    105,
-  ) and taken.statistics == STATISTICS
+  assert (point, taken.actor_steps) == (100, 105)
+  assert taken.statistics == STATISTICS
   jax.tree.map(np.testing.assert_array_equal, taken.variables, later.variables)
   assert queue.take(1, first) is None
   queue.remove(100)

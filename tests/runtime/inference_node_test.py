@@ -55,21 +55,19 @@ class Learner:
 
 def first_actions(agent, compiling):
   """Returns the first actions, and the threads that compile meanwhile."""
-  learner = Learner(agent)
+  learner, scores = Learner(agent), None
   context = contexts.make(learner=learner)
   node = learner.node = inference_node.InferenceNode(RUN, agent, context)
   node.start()
+  if agent.learns_priorities:
+    scores = behavior_scores.ScoreStore(agent).exchange([])
   actor = vector_actor.VectorActor(
     agent,
     epsilons=np.zeros(GROUP),
     seed=5,
     sinks=runs.recorders(GROUP),
     policy=server_lib.RemotePolicy(inference_server_test.Client(node), 1, 1),
-    scores=(
-      behavior_scores.ScoreStore(agent).exchange([])
-      if agent.learns_priorities
-      else None
-    ),
+    scores=scores,
   )
   environment = vector.VectorEnvironment([fakes.MarkedEnvironment()] * GROUP)
   compiling.clear()

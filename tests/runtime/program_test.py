@@ -4,7 +4,7 @@ import json
 
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
-from bt_acme.runtime import environment_variables, executables, supervisor
+from bt_acme.runtime import environment_variables, executables
 from bt_acme.runtime import program as program_lib
 from tests import python
 from tests.agents import fakes
@@ -23,7 +23,7 @@ def test_nodes_of_a_run():
   actors = ['actor/0', 'actor/1', 'actor/2']
   assert list(ports) == [*servers, *actors, 'evaluator/0', 'evaluator/1']
   policy = program_lib.policy(run_config.RunConfig(), make_program)
-  labels = {supervisor.MAIN_LABEL, *policy.checked_labels}
+  labels = {policy.main_label, *policy.checked_labels}
   assert labels <= set(program.groups)
   # Nodes that other nodes call listen on a port.
   assert [title for title, num in ports.items() if num] == servers

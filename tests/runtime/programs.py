@@ -1,7 +1,8 @@
 """Real Launchpad programs for tests, each in its own process."""
 
-import socket
 import sys
+
+import portpicker
 
 from tests.launch import scripts
 
@@ -87,18 +88,12 @@ if __name__ == '__main__':
 """
 
 
-def _free_port():
-  with socket.socket() as probe:
-    probe.bind(('', 0))
-    return probe.getsockname()[1]
-
-
 class Run(scripts.Program):
   """A running program."""
 
   def __init__(self, tmp_path, launch_type, *nodes):
     self.workdir = tmp_path
-    self.port = _free_port()
+    self.port = portpicker.pick_unused_port()
     script = tmp_path / 'script.py'
     script.write_text(_SCRIPT)
     command = [sys.executable, script, launch_type, tmp_path]

@@ -53,14 +53,13 @@ def test_progress_prints_a_line_every_ten_seconds(read):
     progress.update({'actor_steps': 500 + 10 * second})
     clock.now += 2
   progress.close()
-  first, second, third, last = read().splitlines()
-  assert first == 'actor steps 500 / 1,000 (50%)'
-  assert second.startswith(
-    'actor steps 600 / 1,000 (60%), 0:00:40 left | 10 st'
+  expected = (
+    'actor steps 500 / 1,000 (50%)\n',
+    'actor steps 600 / 1,000 (60%), 0:00:40 left | 10 steps/s\n',
+    *('actor steps 700 ', 'actor steps '),
   )
-  assert third.startswith('actor steps 700 ') and last.startswith(
-    'actor steps '
-  )
+  for line, start in zip(read().splitlines(True), expected, strict=True):
+    assert line.startswith(start)
 
 
 def test_speeds_are_averages_of_the_last_half_minute(read):

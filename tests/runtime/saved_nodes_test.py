@@ -55,30 +55,27 @@ def body(sizes, tree, parts=b''):
 
 
 @pytest.mark.parametrize(
-  'damage, keeps_sum',
+  'forged',
   [
-    (lambda path: round_trips.flip(path, 30), False),
-    *(
-      (lambda path, forged=forged: path.write_bytes(forged), True)
-      for forged in (
-        pickle.dumps(print),
-        b'',
-        b'[' * 100_000 + b'\n',
-        body([5], {'bytes': 0}, b'abcd'),
-        body([10**13], {'bytes': 0}),
-        body([9, -5], 0, b'abcd'),
-        body('x', 0),
-        body([4], {'print': 0}, b'abcd'),
-      )
-    ),
+    None,  # Only a flipped bit.
+    pickle.dumps(print),
+    b'',
+    b'[' * 100_000 + b'\n',
+    body([5], {'bytes': 0}, b'abcd'),
+    body([10**13], {'bytes': 0}),
+    body([9, -5], 0, b'abcd'),
+    body('x', 0),
+    body([4], {'print': 0}, b'abcd'),
   ],
 )
 def test_a_damaged_or_foreign_file_is_refused_in_one_line(
-  saved, monkeypatch, damage, keeps_sum
+  saved, monkeypatch, forged
 ):
   run, agent, path = saved
-  damage(path)
-  if keeps_sum:
+  if forged is None:
+    round_trips.flip(path, 30)
+  else:
+    path.write_bytes(forged)
     monkeypatch.setattr(checkpoints, 'check_sha256', lambda *args: None)
   with pytest.raises(ValueError, match='do not fit this run') as info:
     saved_nodes.read(run, agent)

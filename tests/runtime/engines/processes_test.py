@@ -11,7 +11,11 @@ import types
 import pytest
 
 from bt_acme.runtime import events, heartbeats
-from bt_acme.runtime.engines import private_network, processes
+from bt_acme.runtime.engines import (
+  node_process,
+  private_network,
+  processes,
+)
 from tests.launch import scripts
 from tests.runtime import programs
 
@@ -151,3 +155,18 @@ time.sleep(2)
   assert end == events.NodeExited('worker/0', 0)
   assert b''.join(event.data for event in posted) == b'child\n'
   assert time.monotonic() - start < 20
+
+
+def test_a_child_process_that_keeps_writing_does_not_prevent_the_end(
+  monkeypatch,
+):
+  monkeypatch.setattr(node_process, '_DRAIN_SECONDS', 1.0)
+  # Child processes in sessions of their own write without a pause.
+  script = 'for i in 1 2 3; do setsid yes & done; sleep 0.2'
+  process, pipes = node_process.start(['sh', '-c', script], dict(os.environ))
+  start = time.monotonic()
+  for name, data in node_process.follow(process, pipes):
+    assert (name, data[:2]) in (('stdout', b'y\n'), ('stdout', b'\ny'))
+    assert time.monotonic() - start < 30.0
+    time.sleep(0.01)  # The child process fills the pipe meanwhile.
+  assert process.returncode == 0
