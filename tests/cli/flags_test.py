@@ -70,19 +70,6 @@ def test_every_setting_is_a_flag_with_its_type_and_default(
   assert count == len(list(values)) > 30
 
 
-def test_flags_take_precedence_over_overrides(values):
-  flags.define(config.BTConfig)
-  # This holds even if the user passes the default.
-  values(['script', '--lstm_size=512', '--noflights', '--learning_rate=1e-3'])
-  settings = flags.from_flags(
-    config.BTConfig, {'lstm_size': 16, 'batch_size': 8}
-  )
-  assert settings.network.lstm_size == 512
-  assert settings.learner.batch_size == 8
-  assert settings.learner.learning_rate == 1e-3
-  assert settings.transfer.flights is False
-
-
 def test_the_exit_code_is_the_result_of_main(run):
   done = run('--env=pong', '--lstm_size=32', '--noduplicate_flights')
   assert done.returncode == 3, done.stderr

@@ -17,7 +17,7 @@ from tests.launch import scripts
 
 @pytest.fixture(name='ngu', scope='module')
 def run_ngu(tmp_path_factory, server):
-  """Returns a run that was interrupted, resumed, and started once more."""
+  """Returns a run that was interrupted and resumed."""
   workdir = tmp_path_factory.mktemp('runs') / 'ngu'
   arguments = ('run_ngu', workdir, *scripts.NGU)
   # The run cannot complete before it is interrupted.
@@ -38,15 +38,12 @@ def run_ngu(tmp_path_factory, server):
   budget = first[1]['counts']['actor_steps'] + 600
   arguments = (*arguments, f'--max_actor_steps={budget}')
   resumed = server.train(*arguments, '--inference=server')
-  after = scripts.checkpoint(workdir)
-  again = server.train(*arguments)
   return {
     'workdir': workdir,
     'interrupted': interrupted,
     'first': first,
     'resumed': resumed,
-    'second': after,
-    'again': again,
+    'second': scripts.checkpoint(workdir),
     'budget': budget,
   }
 
@@ -67,6 +64,7 @@ def test_resumed_run_continues(ngu):
   code, output, errors = ngu['resumed']
   assert code == 0, errors
   assert output.startswith('Resuming NGUConfig')
+  assert str(ngu['workdir'] / 'behavior') in output
   (_, values), (_, values_after) = ngu['first'], ngu['second']
   # Both sessions together exceed the budget by less than a step of all
   # environments.
@@ -94,25 +92,6 @@ def test_resumed_run_restores_its_replay(ngu):
   assert len(list(ngu['workdir'].rglob('chunks.tfrecord'))) == 1
 
 
-def test_no_row_is_duplicated(ngu):
-  counts = ngu['first'][1]['counts']
-  for label, name in (('actor', 'actor_steps'), ('learner', 'learner_steps')):
-    rows = scripts.rows(ngu['workdir'], label)
-    steps = [int(row[name] or 0) for row in rows]
-    assert steps == sorted(steps)
-    sessions = [row['session'] for row in rows]
-    first = steps[: sessions.index('1')]
-    assert all(step <= counts[name] for step in first)
-    assert all(step >= counts[name] for step in steps[len(first) :])
-
-
-def test_completed_run_ends_at_once(ngu):
-  code, output, errors = ngu['again']
-  assert code == 0, errors
-  assert f'has completed its {ngu["budget"]:,} actor steps' in output
-  assert str(ngu['workdir'] / 'behavior') in output
-
-
 def test_logs_of_a_run(ngu):
   learner = scripts.rows(ngu['workdir'], 'learner')
   for name in ('loss', 'gradient_norm', 'mean_reward', 'replay_size'):
@@ -132,7 +111,6 @@ def test_logs_of_a_run(ngu):
 
 def test_sessions_of_a_run(ngu):
   record = json.loads((ngu['workdir'] / 'provenance.json').read_text())
-  # The third start had nothing to do, so it is not a session.
   first, second = record['sessions']
   for session in (first, second):
     assert session['ended'] > session['started']
