@@ -95,10 +95,6 @@ def start(settings: Any) -> int:
   for name in ('behavior', 'behavior_weights'):
     _refuse(name, getattr(given, name))
   checks.require(
-    bool(given.bank),
-    f'bank={given.bank!r} is empty. Pass the directory of a bank.',
-  )
-  checks.require(
     run.lp_launch_type == 'in_process',
     f"lp_launch_type={run.lp_launch_type!r} is invalid. Use 'in_process'.",
   )

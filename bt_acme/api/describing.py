@@ -2,7 +2,7 @@
 
 import pathlib
 import re
-from typing import Sequence
+from typing import Any, Sequence
 
 from bt_acme import assembly, behaviors, environments
 from bt_acme.api import evaluating, loading
@@ -86,7 +86,7 @@ def describe(
       '## Scores',
       f'{episodes} episodes in each environment with epsilon {epsilon:g} and '
       f'seed {seed}, without learning. In brackets: a random policy.',
-      _scores(behavior, envs, episodes=episodes, epsilon=epsilon, seed=seed),
+      _scores(behavior, envs, epsilon, episodes=episodes, seed=seed),
     ]
   curve = _curve(behavior)
   if curve:
@@ -176,19 +176,15 @@ def _curve(behavior: behaviors.Exported) -> bytes:
 def _scores(
   behavior: behaviors.Exported,
   envs: Sequence[str],
-  *,
-  episodes: int,
   epsilon: float,
-  seed: int,
+  **options: Any,
 ) -> str:
   """Plays the environments; returns a table."""
   rows: list[list[str]] = []
   for env in envs:
     own, random = (
-      evaluating.evaluate(
-        behavior, env=env, episodes=episodes, seed=seed, epsilon=each
-      ).summary()
-      for each in (epsilon, _RANDOM)
+      evaluating.evaluate(behavior, env=env, epsilon=e, **options).summary()
+      for e in (epsilon, _RANDOM)
     )
     rows.append(
       [

@@ -180,9 +180,8 @@ def visits(
   environment: Any = environments.make(names[0], seed=seed)
   environment.reset()
   columns, rows = environment.grid_size()
-  counts = {}
+  counts = {label: np.zeros((rows, columns), int) for label in evaluations}
   for label, played in evaluations.items():
-    counts[label] = np.zeros((rows, columns), np.int64)
     for recording in played.recordings:
       for column, row in recording.cells:
         counts[label][row, column] += 1

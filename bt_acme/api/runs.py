@@ -1,6 +1,7 @@
 """Runs: results, resuming, saving and exporting."""
 
 import dataclasses
+import functools
 import pathlib
 import shutil
 import tempfile
@@ -30,6 +31,18 @@ class Run:
   `pretrain`, `train`, `transfer` and `load_run` return runs. A notebook shows a
   run as a table.
 
+  Attributes:
+    agent: the agent: R2D2, NGU or BT with its configuration.
+    workdir: the directory of the run's configuration, logs and checkpoint. A
+      temporary one is deleted when this object is no longer in use.
+    actor_steps: the number of actor steps taken so far.
+    variables: the learned parameters, as NumPy arrays.
+    statistics: the statistics of the intrinsic reward; None for an agent
+      without one.
+    exit_code: 0 if the run has ended, with its last evaluation, or was only
+      loaded. Otherwise, the code of a launch script that was stopped in the
+      same way.
+
   Example:
     ```python
     run = bt_acme.train('Chain-5', max_actor_steps=2_000)
@@ -53,60 +66,26 @@ class Run:
       temporary = tempfile.mkdtemp(prefix='bt_acme-')
       weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
       config = dataclasses.replace(config, workdir=temporary)
-    self._agent = agent
+    self.agent = agent
+    self.workdir = pathlib.Path(config.workdir)
+    self.exit_code = 0
     self._config = config
     self._options = options
-    self._exit_code = 0
-    self._learned: assembly.Learned
-    self._columns: dict[str, Columns] = {}  # By label of the log.
 
   def _read(self) -> None:
     """Reads the learned parameters; logs are read on first access."""
-    self._learned = recorded_agent.read_policy(self._config, self._agent)
-    self._columns = {}
-
-  @property
-  def agent(self) -> assembly.Agent:
-    """The agent: R2D2, NGU or BT with its configuration."""
-    return self._agent
-
-  @property
-  def workdir(self) -> pathlib.Path:
-    """Directory of the run's configuration, logs and checkpoint.
-
-    A temporary workdir is deleted when this object is no longer in use.
-    """
-    return pathlib.Path(self._config.workdir)
+    self.actor_steps, self.variables, self.statistics = recorded_agent.read_policy(
+      self._config, self.agent
+    )
+    for log in ('episodes', 'learner', 'evaluations'):
+      vars(self).pop(log, None)
 
   @property
   def max_actor_steps(self) -> int:
     """Budget in actor steps, of the last session if the run was loaded."""
     return self._config.max_actor_steps
 
-  @property
-  def actor_steps(self) -> int:
-    """Number of actor steps taken so far."""
-    return self._learned.actor_steps
-
-  @property
-  def exit_code(self) -> int:
-    """0 if the run has ended, with its last evaluation, or was only loaded.
-
-    Otherwise, the code of a launch script that was stopped in the same way.
-    """
-    return self._exit_code
-
-  @property
-  def variables(self) -> assembly.Variables:
-    """Learned parameters, as NumPy arrays."""
-    return self._learned.variables
-
-  @property
-  def statistics(self) -> Any:
-    """Statistics of the intrinsic reward; None for an agent without one."""
-    return self._learned.statistics
-
-  @property
+  @functools.cached_property
   def episodes(self) -> Columns:
     """Metrics of every finished training episode: arrays [episodes] by name.
 
@@ -114,12 +93,12 @@ class Run:
     """
     return self._log('actor')
 
-  @property
+  @functools.cached_property
   def learner(self) -> Columns:
     """Metrics of every tenth learner step: arrays [rows] by name."""
     return self._log('learner')
 
-  @property
+  @functools.cached_property
   def evaluations(self) -> Columns:
     """Metrics of every evaluation episode: arrays [episodes] by name.
 
@@ -159,14 +138,8 @@ class Run:
     }
 
   def _log(self, label: str) -> Columns:
-    """Returns the columns of a log, which is read only once."""
-    if label not in self._columns:
-      self._columns[label] = {
-        name: column
-        for name, column in logs.read_columns(str(self.workdir), label).items()
-        if name not in metrics.MARKS
-      }
-    return self._columns[label]
+    columns = logs.read_columns(str(self.workdir), label)
+    return {k: v for k, v in columns.items() if k not in metrics.MARKS}
 
   def resume(
     self,
@@ -208,7 +181,7 @@ class Run:
       self._config = config
     if callbacks is not None:
       self._options['callbacks'] = tuple(callbacks)
-    self._exit_code = starting.start(self._config, self._agent, **self._options)
+    self.exit_code = starting.start(self._config, self.agent, **self._options)
     self._read()
     return self
 

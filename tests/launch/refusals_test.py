@@ -25,7 +25,7 @@ _ON_RAY = '--lp_launch_type=ray --ray_address=1.2.3.4:5 --ray_python='
       'run_continual --behavior=uniform',
       "behavior='uniform' does not fit a bank that grows",
     ),
-    ('run_continual --bank=', "bank='' is empty. Pass the directory"),
+    ('run_continual --bank=', "bank='' is not a path. Pass the path"),
     (
       'run_continual --lp_launch_type=local_mp',
       "lp_launch_type='local_mp' is invalid",
