@@ -20,9 +20,9 @@ import pathlib
 import secrets
 import shutil
 import tempfile
-from typing import Any, BinaryIO, Iterator, List, Tuple, Union
+from typing import Any, BinaryIO, Iterator
 
-PathLike = Union[str, 'os.PathLike[str]']
+PathLike = str | os.PathLike[str]
 
 _AT_FDCWD = -100  # Relative paths refer to the working directory.
 _RENAME_EXCHANGE = 2
@@ -183,7 +183,7 @@ def is_leftover(path: PathLike) -> bool:
   return name.startswith('.') and ('.partial-' in name or '.old-' in name)
 
 
-def _prepare(path: PathLike) -> Tuple[pathlib.Path, pathlib.Path]:
+def _prepare(path: PathLike) -> tuple[pathlib.Path, pathlib.Path]:
   """Cleans up after earlier writes; returns the target and a temporary path."""
   target = pathlib.Path(path).resolve()  # Keeps symbolic links.
   make_folder(target.parent)
@@ -197,7 +197,7 @@ def _prepare(path: PathLike) -> Tuple[pathlib.Path, pathlib.Path]:
   return target, _new_name(target, 'partial')
 
 
-def _named(target: pathlib.Path, kind: str) -> List[pathlib.Path]:
+def _named(target: pathlib.Path, kind: str) -> list[pathlib.Path]:
   prefix = f'.{target.name}.{kind}-'
   return [p for p in target.parent.iterdir() if p.name.startswith(prefix)]
 

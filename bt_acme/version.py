@@ -1,7 +1,6 @@
 """The versions of this package, recorded in saved runs, and of others."""
 
 import importlib.metadata
-from typing import Optional
 
 __version__ = '0.1.0'
 # The packages whose versions belong in a saved run or a bug report.
@@ -12,7 +11,7 @@ PACKAGES = (
 )
 
 
-def installed(package: str) -> Optional[str]:
+def installed(package: str) -> str | None:
   """Returns the version of a package; None if it is not installed."""
   try:
     return importlib.metadata.version(package)

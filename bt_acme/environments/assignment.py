@@ -4,8 +4,6 @@ A run that plays several environments has a comma-separated list of names, which
 are assigned to its environments 0, 1, ... in rotation.
 """
 
-from typing import Tuple
-
 import numpy as np
 
 
@@ -22,7 +20,7 @@ def seed_of(seed: int, index: int) -> int:
   return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
 
 
-def names_in(names: str) -> Tuple[str, ...]:
+def names_in(names: str) -> tuple[str, ...]:
   """Returns the names in a comma-separated list; usually a single name.
 
   Example:

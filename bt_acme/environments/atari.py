@@ -18,7 +18,6 @@ instead, which networks process faster.
 
 import collections
 import functools
-from typing import Deque, Optional, Tuple
 
 import ale_py
 import cv2
@@ -44,7 +43,7 @@ ATARI_57 = tuple(_GAMES.split())
 _SIDES = range(36, 161)
 
 
-def _side(text: str) -> Optional[int]:
+def _side(text: str) -> int | None:
   """Parses the height and width of an observation; None for other texts."""
   side = naming.number(text)
   return side if side in _SIDES else None
@@ -54,12 +53,12 @@ _LIMITS = f' ({_SIDES[0]} to {_SIDES[-1]})'
 _MODIFIERS = (naming.Modifier('pixels=42', _side, limits=_LIMITS),)
 
 
-def names() -> Tuple[str, ...]:
+def names() -> tuple[str, ...]:
   """Returns the names of the 57 games and of the tasks with other rewards."""
   return (*ATARI_57, *atari_tasks.TASKS)
 
 
-def find(name: str) -> Optional[naming.Maker]:
+def find(name: str) -> naming.Maker | None:
   """Returns the maker of a game or task; None for an unknown name.
 
   Raises:
@@ -92,7 +91,7 @@ class Atari(base.Environment):
     game: str,
     *,
     seed: int,
-    task: Optional[atari_tasks.Task] = None,
+    task: atari_tasks.Task | None = None,
     pixels: int = 84,
     stack: int = 4,
     action_repeat: int = 4,
@@ -134,7 +133,7 @@ class Atari(base.Environment):
     # The last two frames of a step, uint8 [2, rows, columns].
     self._screens = np.zeros((2, *self._ale.getScreenDims()), np.uint8)
     self._stack_size = stack
-    self._stack: Deque[np.ndarray] = collections.deque(maxlen=stack)
+    self._stack: collections.deque[np.ndarray] = collections.deque(maxlen=stack)
     self._frames = 0
     self._reset_next = True
 

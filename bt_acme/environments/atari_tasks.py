@@ -10,13 +10,13 @@ no reward, as in the game. The paper does not specify whether energy pills
 count as pac-dots; here they do only in the task whose name contains `pills`.
 """
 
-from typing import Callable, Dict, List, Mapping, NamedTuple, Tuple
+from typing import Callable, Mapping, NamedTuple
 
 import ale_py
 import numpy as np
 
-Points = Dict[str, int]  # The game's reward for each event on one frame.
-Signals = Dict[str, int]  # The values in the console's memory, by name.
+Points = dict[str, int]  # The game's reward for each event on one frame.
+Signals = dict[str, int]  # The values in the console's memory, by name.
 
 
 class Task(NamedTuple):
@@ -34,7 +34,7 @@ class Task(NamedTuple):
 
   game: str
   memory: Mapping[str, int]
-  candidates: Callable[[int, Signals, Signals], List[Points]]
+  candidates: Callable[[int, Signals, Signals], list[Points]]
   is_as_expected: Callable[[ale_py.ALEInterface], bool]
   rewards: Mapping[str, float] = {}
 
@@ -65,7 +65,7 @@ class Task(NamedTuple):
 
   def events(
     self, reward: int, ram_before: np.ndarray, ram_after: np.ndarray
-  ) -> Tuple[str, ...]:
+  ) -> tuple[str, ...]:
     """Finds the events that caused the reward of one frame.
 
     Args:
@@ -117,16 +117,16 @@ _FRUITS = {
 
 def _ms_pacman_candidates(
   reward: int, before: Signals, after: Signals
-) -> List[Points]:
+) -> list[Points]:
   """Combines at most one dot or pill, one ghost and one fruit.
 
   The extra life at 10,000 points also adds one point to the score.
   """
-  fruits: List[Points] = [{}]
+  fruits: list[Points] = [{}]
   if before['fruit_x'] and not after['fruit_x']:
     kind = before['fruit_lives'] >> 4
     fruits += [{name: _FRUITS[name]} for name in list(_FRUITS)[kind : kind + 1]]
-  ghosts: List[Points] = [{}]
+  ghosts: list[Points] = [{}]
   if before['frightened'] & 63:
     name = list(_GHOSTS)[before['frightened'] >> 6]
     ghosts.append({name: _GHOSTS[name]})
@@ -181,13 +181,13 @@ _HERO_MEMORY = {
 
 def _hero_candidates(
   reward: int, before: Signals, after: Signals
-) -> List[Points]:
+) -> list[Points]:
   """Combines a rescue, a dynamited wall and a creature, or detects a bonus."""
   if before['bonus'] == 255:
     return [{'bonus': reward}]
   # The amount alone is ambiguous, because bonuses, too, can be 1000 or 50.
   rescue = {'rescue': 1000} if after['bonus'] == 255 else {}
-  walls: List[Points] = [{}]
+  walls: list[Points] = [{}]
   if after['dynamite'] == before['dynamite'] - 1:
     walls.append({'wall': 75})
   return [

@@ -5,7 +5,7 @@ starts with 0 to 30 no-op frames instead of 1 to 30. If an episode ends within a
 step, the maximum in its last observation includes frames of the previous step.
 """
 
-from typing import Any, Dict, Sequence
+from typing import Any, Sequence
 
 import numpy as np
 from ale_py import vector_env
@@ -125,7 +125,7 @@ class AtariVector(vector.VectorEnvironment):
       is_last=self._was_last,
     )
 
-  def state(self) -> Dict[str, np.ndarray]:
+  def state(self) -> dict[str, np.ndarray]:
     """Returns the latest seed of each game and the actions since then.
 
     Returns:
@@ -142,7 +142,7 @@ class AtariVector(vector.VectorEnvironment):
       'actions': actions.reshape(len(self), num_steps).T.copy(),
     }
 
-  def restore(self, state: Dict[str, np.ndarray]) -> None:
+  def restore(self, state: dict[str, np.ndarray]) -> None:
     """Restores a state by replaying the actions since the latest seeds.
 
     At most 20,000 steps plus one episode are replayed per game, except for a

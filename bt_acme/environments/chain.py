@@ -3,7 +3,6 @@
 import functools
 import math
 import re
-from typing import Optional, Tuple
 
 import dm_env
 import numpy as np
@@ -18,12 +17,12 @@ _STEPS_OF_49 = 60  # Number of steps per episode in a chain of 49 cells.
 _MODIFIERS = (naming.Modifier('random_actions=3', naming.number, default=0),)
 
 
-def names() -> Tuple[str, ...]:
+def names() -> tuple[str, ...]:
   """Returns an example name."""
   return ('Chain-49',)
 
 
-def find(name: str) -> Optional[naming.Maker]:
+def find(name: str) -> naming.Maker | None:
   """Returns the maker of 'Chain-N', a chain of N cells; None for other names.
 
   With ':random_actions', each cell has its own mapping of the two actions, so
@@ -52,7 +51,7 @@ class Chain(base.Environment):
     num_cells: int = 49,
     *,
     seed: int,
-    mapping_seed: Optional[int] = None,
+    mapping_seed: int | None = None,
   ):
     """Initializes the environment.
 

@@ -4,7 +4,7 @@ The agents of bt_acme require uint8 image observations. Agents of other
 libraries, such as dm-acme's inside an `agents.BTBuilder`, have no such limit.
 """
 
-from typing import Any, Optional, SupportsFloat, Tuple
+from typing import Any, SupportsFloat
 
 import dm_env
 import gymnasium
@@ -61,8 +61,8 @@ class Gymnasium(base.Environment):
     self._observation: np.ndarray = np.array(())
     # Seed of the next episode, and of later ones. None continues the
     # environment's random stream.
-    self._seed: Optional[int] = seed
-    self._later_seed: Optional[int] = None
+    self._seed: int | None = seed
+    self._later_seed: int | None = None
     self._reset_next = True
     self._start: saving.State = {'seed': seed, 'generator': None}
     self._actions: Any = None  # A list, from the first episode on.
@@ -103,11 +103,11 @@ class Gymnasium(base.Environment):
       truncated=truncated,
     )
 
-  def _reset(self, seed: Optional[int]) -> Any:
+  def _reset(self, seed: int | None) -> Any:
     """Resets the gymnasium environment and returns the observation."""
     return self._env.reset(seed=seed)[0]
 
-  def _take(self, action: Any) -> Tuple[Any, SupportsFloat, bool, bool]:
+  def _take(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool]:
     """Takes and records an action.
 
     Returns:

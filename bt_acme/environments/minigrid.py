@@ -15,7 +15,7 @@ A name is a MiniGrid ID, optionally followed by these modifiers in this order:
 """
 
 import functools
-from typing import Any, List, Optional, Set, SupportsFloat, Tuple
+from typing import Any, SupportsFloat
 
 import numpy as np
 from gymnasium.envs import registration
@@ -23,7 +23,7 @@ from minigrid.core import world_object
 
 from bt_acme.environments import gymnasium, minigrid_view, naming
 
-Cell = Tuple[int, int]  # Column and row.
+Cell = tuple[int, int]  # Column and row.
 
 MODIFIERS = (
   naming.Modifier('fixed=3', naming.number, default=0),
@@ -39,7 +39,7 @@ _PREFIX = 'MiniGrid-'
 _GENERATED_PREFIX = 'MiniGrid-WFC-'
 
 
-def names() -> Tuple[str, ...]:
+def names() -> tuple[str, ...]:
   """Returns all MiniGrid IDs, without modifiers."""
   return tuple(
     name
@@ -48,7 +48,7 @@ def names() -> Tuple[str, ...]:
   )
 
 
-def find(name: str) -> Optional[naming.Maker]:
+def find(name: str) -> naming.Maker | None:
   """Returns the maker of a MiniGrid environment; None for an unknown ID."""
   minigrid_id = name.partition(':')[0]
   if minigrid_id not in names():
@@ -75,12 +75,12 @@ class MiniGrid(gymnasium.Gymnasium):
     name: str,
     *,
     seed: int,
-    layout_seed: Optional[int] = None,
-    goal: Optional[int] = None,
+    layout_seed: int | None = None,
+    goal: int | None = None,
     no_goal: bool = False,
     open_goal: bool = False,
-    door: Optional[float] = None,
-    new_cell: Optional[float] = None,
+    door: float | None = None,
+    new_cell: float | None = None,
   ) -> None:
     """Initializes the environment.
 
@@ -116,8 +116,8 @@ class MiniGrid(gymnasium.Gymnasium):
     self._door_bonus = np.float32(door or 0)
     self._cell_bonus = np.float32(new_cell or 0)
     # The indices of the doors that were opened, and the visited cells.
-    self._opened: Set[int] = set()
-    self._visited: Set[Cell] = set()
+    self._opened: set[int] = set()
+    self._visited: set[Cell] = set()
     if goal is not None and (layout_seed is None or 'FourRooms' not in name):
       raise ValueError(
         f"{name}: the modifier 'goal={goal}' needs a fixed layout of "
@@ -148,12 +148,12 @@ class MiniGrid(gymnasium.Gymnasium):
         f'{modifier!r}.'
       )
 
-  def _cells_with(self, kind: type) -> List[int]:
+  def _cells_with(self, kind: type) -> list[int]:
     """Returns the indices of the cells with an object of that kind."""
     cells = enumerate(self._env.grid.grid)
     return [i for i, cell in cells if isinstance(cell, kind)]
 
-  def _reset(self, seed: Optional[int]) -> np.ndarray:
+  def _reset(self, seed: int | None) -> np.ndarray:
     """Starts an episode, without its goals if so configured."""
     super()._reset(seed)
     cells = self._env.grid.grid
@@ -181,7 +181,7 @@ class MiniGrid(gymnasium.Gymnasium):
     moved = int(order[number % len(order)])
     grid.grid[moved], grid.grid[own] = grid.grid[own], None
 
-  def _take(self, action: Any) -> Tuple[Any, SupportsFloat, bool, bool]:
+  def _take(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool]:
     """Takes an action; adds the bonuses to the reward."""
     observation, own, terminated, truncated = super()._take(action)
     reward = np.float32(own)
@@ -211,7 +211,7 @@ class MiniGrid(gymnasium.Gymnasium):
     x, y = self._env.agent_pos
     return int(x), int(y)
 
-  def grid_size(self) -> Tuple[int, int]:
+  def grid_size(self) -> tuple[int, int]:
     """Returns the number of columns and rows, including the outer walls."""
     return self._env.width, self._env.height
 
@@ -223,7 +223,7 @@ class MiniGrid(gymnasium.Gymnasium):
 class _OpenGoal(world_object.Floor):
   """A cell that looks like a goal and has no effect."""
 
-  def encode(self) -> Tuple[int, int, int]:
+  def encode(self) -> tuple[int, int, int]:
     return world_object.Goal().encode()
 
   def render(self, image: Any) -> Any:

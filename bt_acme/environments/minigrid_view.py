@@ -1,7 +1,6 @@
 """MiniGrid's partial view, computed many times faster than in MiniGrid."""
 
 import functools
-from typing import Tuple
 
 import numpy as np
 from minigrid import minigrid_env
@@ -60,7 +59,7 @@ def view(env: minigrid_env.MiniGridEnv) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=None)
-def _spread(lit: int, clear: int, size: int) -> Tuple[int, int]:
+def _spread(lit: int, clear: int, size: int) -> tuple[int, int]:
   """Propagates light along a row of the view and to the next row.
 
   Args:

@@ -7,7 +7,7 @@ modifiers is fixed, so each environment has exactly one name.
 
 import math
 import re
-from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 import dm_env
 
@@ -27,7 +27,7 @@ class Maker(NamedTuple):
   """
 
   make: Callable[..., dm_env.Environment]
-  make_vector: Optional[Callable[..., vector.VectorEnvironment]] = None
+  make_vector: Callable[..., vector.VectorEnvironment] | None = None
   can_stack: bool = False
 
 
@@ -48,12 +48,12 @@ class Modifier(NamedTuple):
   limits: str = ''
 
 
-def number(text: str) -> Optional[int]:
+def number(text: str) -> int | None:
   """Parses an integer of at most nine digits, such as a layout's seed."""
   return int(text) if re.fullmatch(r'[0-9]{1,9}', text) else None
 
 
-def reward(text: str) -> Optional[float]:
+def reward(text: str) -> float | None:
   """Parses a finite number, such as a reward; returns None for other texts."""
   try:
     value = float(text)
@@ -63,8 +63,8 @@ def reward(text: str) -> Optional[float]:
 
 
 def parse(
-  name: str, modifiers: Sequence[Modifier], *, base: Optional[str] = None
-) -> Dict[str, Any]:
+  name: str, modifiers: Sequence[Modifier], *, base: str | None = None
+) -> dict[str, Any]:
   """Parses the modifiers of a name.
 
   Args:

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from typing import Optional, Sequence, Tuple
+from typing import Sequence
 
 import dm_env
 import numpy as np
@@ -15,12 +15,12 @@ _BLUE = 2  # The channel that marks the first sign.
 _LONGEST = 1_000
 
 
-def names() -> Tuple[str, ...]:
+def names() -> tuple[str, ...]:
   """Returns an example name."""
   return ('Recall-6',)
 
 
-def find(name: str) -> Optional[naming.Maker]:
+def find(name: str) -> naming.Maker | None:
   """Returns the maker of 'Recall-N'; None for other names.
 
   N is the number of steps between the sign and the question.

@@ -12,7 +12,7 @@ import difflib
 import functools
 import importlib
 import inspect
-from typing import Any, Callable, Dict
+from typing import Any, Callable
 
 import dm_env
 import numpy as np
@@ -29,7 +29,7 @@ _MODULES = {
   '': 'bt_acme.environments.atari',
 }
 
-_registered: Dict[str, Callable[..., dm_env.Environment]] = {}
+_registered: dict[str, Callable[..., dm_env.Environment]] = {}
 
 
 def register(name: str, constructor: Callable[..., Any]) -> None:

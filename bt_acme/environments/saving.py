@@ -7,10 +7,10 @@ raised, and a resumed run starts new episodes. Pickle is not used, because
 resuming a run from an untrusted source could then execute arbitrary code.
 """
 
-from typing import Any, Dict
+from typing import Any
 
 # The result of `state()` of an environment: values for JSON and NumPy.
-State = Dict[str, Any]
+State = dict[str, Any]
 
 
 class SaveNotSupportedError(ValueError):

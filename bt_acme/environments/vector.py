@@ -1,6 +1,6 @@
 """Vectors of environments that are stepped together in one process."""
 
-from typing import Any, NamedTuple, Sequence, Tuple
+from typing import Any, NamedTuple, Sequence
 
 import dm_env
 import numpy as np
@@ -32,7 +32,7 @@ class VectorStep(NamedTuple):
   is_last: np.ndarray
 
 
-def space_of(environment: Any) -> Tuple[Any, int, int]:
+def space_of(environment: Any) -> tuple[Any, int, int]:
   """Returns the properties that must be equal in all environments of a run.
 
   Returns:

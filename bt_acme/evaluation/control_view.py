@@ -7,7 +7,7 @@ environments with cells, visited cells are marked in the color of the last
 controller there.
 """
 
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Sequence
 
 import dm_env
 import numpy as np
@@ -15,8 +15,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from bt_acme.core import types
 
-Color = Tuple[int, int, int]
-Controller = Tuple[str, Color]  # Its name, and its color in the images.
+Color = tuple[int, int, int]
+Controller = tuple[str, Color]  # Its name, and its color in the images.
 
 _BORDER = 8  # Pixels.
 _CAPTION = 28  # Pixels between the border and the image.
@@ -27,7 +27,7 @@ _MARK_SHARE = 0.4  # Side length of a mark relative to its cell.
 
 
 # From the palette of Okabe and Ito, which color-blind people can distinguish.
-CONTROLLERS: Dict[int, Controller] = {
+CONTROLLERS: dict[int, Controller] = {
   types.OWN: ('agent', (86, 180, 233)),
   types.EXTRA: ('extra action', (230, 159, 0)),
   types.FLIGHT: ('flight', (204, 121, 167)),
@@ -81,7 +81,7 @@ class ControlView:
     self._shows_control = shows_control
     self._has_cells = shows_control and hasattr(environment, 'agent_cell')
     self._behaviors = behaviors
-    self._marks: Dict[Tuple[int, int], Color] = {}
+    self._marks: dict[tuple[int, int], Color] = {}
 
   def frame(self, source: int, behavior: int = 0) -> np.ndarray:
     """Draws the environment before an action.
@@ -142,7 +142,7 @@ class ControlView:
 
 
 def _mark(
-  picture: np.ndarray, cell: Tuple[int, int], side: int, color: Color
+  picture: np.ndarray, cell: tuple[int, int], side: int, color: Color
 ) -> None:
   """Draws a square in the middle of a cell."""
   column, row = cell

@@ -1,6 +1,6 @@
 """Plays episodes with the policy of an agent or a behavior."""
 
-from typing import Callable, Dict, List, Optional
+from typing import Callable
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from bt_acme.core import epsilon as epsilon_lib
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.environments import vector
 
-Row = Dict[str, float]
+Row = dict[str, float]
 
 # Index of the first environment of evaluations. Environments are seeded by
 # their index, so evaluations and actors play different episodes.
@@ -48,7 +48,7 @@ class Evaluator:
     episodes: int,
     seed: int,
     first_environment: int = 0,
-    epsilon: Optional[float] = None,
+    epsilon: float | None = None,
     flights: bool = False,
   ):
     """Starts the environments.
@@ -96,14 +96,14 @@ class Evaluator:
   def run(
     self,
     variables: assembly.Variables,
-    statistics: Optional[reward_lib.IntrinsicStatistics] = None,
+    statistics: reward_lib.IntrinsicStatistics | None = None,
     *,
     should_stop: Callable[[], bool] = lambda: False,
     on_step: Callable[[vector.VectorStep, np.ndarray], None] = (
       lambda step, going: None
     ),
     on_end: Callable[[int], None] = lambda i: None,
-  ) -> List[Row]:
+  ) -> list[Row]:
     """Plays one episode in each environment.
 
     Args:
@@ -130,7 +130,7 @@ class Evaluator:
     self._actor.update_variables(variables)
     if statistics is not None:
       self._actor.restore_statistics(statistics)
-    rows: Dict[int, Row] = {}
+    rows: dict[int, Row] = {}
     step = self.environment.reset()
     # An environment whose episode ended first has played on until the end of
     # the last evaluation.

@@ -7,7 +7,7 @@
 """
 
 import pathlib
-from typing import Any, Dict, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ _PATH = pathlib.Path(__file__).parent / 'data' / 'atari57.csv'
 _TABLE = {row['game']: row for row in tables.read_csv(_PATH)}
 
 
-def _listed(name: str) -> Tuple[str, ...]:
+def _listed(name: str) -> tuple[str, ...]:
   return tuple(game for game, row in _TABLE.items() if row[name] == '1')
 
 
@@ -27,7 +27,7 @@ ATARI_26 = _listed('atari_26')  # Atari 100k, Kaiser et al. 2019.
 ABLATION = _listed('ablation')  # 12 games.
 
 
-def reference_scores(game: str) -> Dict[str, float]:
+def reference_scores(game: str) -> dict[str, float]:
   """Returns the undiscounted scores of a `random` agent and of a `human`.
 
   They are normalized to 0% and 100%, in this order.

@@ -3,7 +3,7 @@
 import csv
 import mmap
 import pathlib
-from typing import Dict, Iterator, List, Tuple
+from typing import Iterator
 
 import numpy as np
 from absl import logging
@@ -13,10 +13,10 @@ from bt_acme import files
 # Columns that had another name until 0.1, by their old name.
 RENAMED_COLUMNS = {'life': 'session'}
 
-Row = Dict[str, float]
+Row = dict[str, float]
 
 
-def read_log(path: files.PathLike) -> Dict[str, np.ndarray]:
+def read_log(path: files.PathLike) -> dict[str, np.ndarray]:
   """Reads the columns of a CSV log.
 
   A run may be writing the log: its last line is omitted if it is incomplete.
@@ -36,12 +36,12 @@ def read_log(path: files.PathLike) -> Dict[str, np.ndarray]:
   }
 
 
-def read_rows(path: pathlib.Path) -> List[Row]:
+def read_rows(path: pathlib.Path) -> list[Row]:
   """Reads the rows of a CSV log, like `read_log`; none if it is missing."""
   return _read(path)[1] if path.is_file() else []
 
 
-def read_columns(workdir: str, label: str) -> Dict[str, np.ndarray]:
+def read_columns(workdir: str, label: str) -> dict[str, np.ndarray]:
   """Reads the columns of a run's log; returns no columns if there is no log.
 
   Args:
@@ -55,12 +55,12 @@ def read_columns(workdir: str, label: str) -> Dict[str, np.ndarray]:
   return read_log(path) if path.is_file() else {}
 
 
-def _read(path: pathlib.Path) -> Tuple[List[str], List[Row]]:
+def _read(path: pathlib.Path) -> tuple[list[str], list[Row]]:
   """Returns the names of the columns, and the cells that are not empty."""
   text = path.read_text(errors='replace')
   lines = csv.reader(text[: text.rfind('\n') + 1].splitlines())
   names = [RENAMED_COLUMNS.get(name, name) for name in next(lines, [])]
-  rows: List[Row] = []
+  rows: list[Row] = []
   num_damaged = 0
   for line in lines:
     cells = zip(names, line, strict=True)
@@ -94,7 +94,7 @@ def last(workdir: str, label: str, column: str) -> float:
   return 0.0
 
 
-def lines_from_end(path: pathlib.Path) -> Iterator[Tuple[int, bytes]]:
+def lines_from_end(path: pathlib.Path) -> Iterator[tuple[int, bytes]]:
   """Yields the offset and text of each complete line, last line first."""
   if not path.stat().st_size:
     return

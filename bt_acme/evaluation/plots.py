@@ -6,12 +6,12 @@ figure that is the result of a cell.
 
 import io
 import pathlib
-from typing import Any, Mapping, Sequence, Tuple
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 from matplotlib import figure as figure_lib
 
-Curve = Tuple[np.ndarray, np.ndarray]  # actor steps, values
+Curve = tuple[np.ndarray, np.ndarray]  # actor steps, values
 _DPI = 130
 _POINTS = 200  # Number of actor steps to which curves are interpolated.
 _MARGIN = 2  # Width in cells of the margin around visited cells.
@@ -120,7 +120,7 @@ def stacked_shares(
   return _save(figure, path)
 
 
-def _curve_axes(title: str, ylabel: str) -> Tuple[Picture, Any]:
+def _curve_axes(title: str, ylabel: str) -> tuple[Picture, Any]:
   """Returns a figure and its axes, for curves over actor steps."""
   figure = Picture(figsize=(7, 4.2))
   axes = figure.subplots()
@@ -162,7 +162,7 @@ def heat_maps(
   background: np.ndarray,
   *,
   title: str,
-  panel_size: Tuple[float, float] = (4.2, 4.6),
+  panel_size: tuple[float, float] = (4.2, 4.6),
   cropped: bool = True,
 ) -> Picture:
   """Draws a heat map of visited cells for each policy.
@@ -196,7 +196,7 @@ def heat_maps(
 
 def _limits(
   counts: Any,
-) -> Tuple[Tuple[float, float], Tuple[float, float]]:
+) -> tuple[tuple[float, float], tuple[float, float]]:
   """Returns axis limits around the visited cells; the y axis points down."""
   rows, columns = np.nonzero(counts)
   limits = []

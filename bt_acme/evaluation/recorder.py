@@ -2,7 +2,7 @@
 
 import pathlib
 import tempfile
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
@@ -28,13 +28,13 @@ class Recording(NamedTuple):
       environment has no cells.
   """
 
-  metrics: Dict[str, float]
-  actions: List[int]
-  sources: List[int]
-  cells: List[Tuple[int, int]]
+  metrics: dict[str, float]
+  actions: list[int]
+  sources: list[int]
+  cells: list[tuple[int, int]]
 
   @property
-  def row(self) -> Dict[str, float]:
+  def row(self) -> dict[str, float]:
     """The metrics, and the number of visited `cells` if there are any."""
     return {
       **self.metrics,
@@ -55,17 +55,17 @@ class Recording(NamedTuple):
 def play(
   agent: assembly.Agent,
   variables: assembly.Variables,
-  statistics: Optional[reward_lib.IntrinsicStatistics],
+  statistics: reward_lib.IntrinsicStatistics | None,
   *,
   episodes: int = 1,
   seed: int,
-  epsilon: Optional[float] = None,
+  epsilon: float | None = None,
   flights: bool = False,
   video: str = '',
   frames_per_second: float = FRAMES_PER_SECOND,
   max_frames: int = _MAX_FRAMES,
   scale: int = 2,
-) -> List[Recording]:
+) -> list[Recording]:
   """Plays evaluation episodes in parallel; makes a video of the first.
 
   With behavior transfer, the video shows who is in control.
@@ -127,7 +127,7 @@ def play(
 def film(
   agent: assembly.Agent,
   variables: assembly.Variables,
-  statistics: Optional[reward_lib.IntrinsicStatistics],
+  statistics: reward_lib.IntrinsicStatistics | None,
   *,
   suffix: str,
   **options: Any,
@@ -150,11 +150,11 @@ def film(
 def record(
   evaluator: evaluator_lib.Evaluator,
   variables: assembly.Variables,
-  statistics: Optional[reward_lib.IntrinsicStatistics] = None,
+  statistics: reward_lib.IntrinsicStatistics | None = None,
   *,
   on_step: Callable[[np.ndarray], None] = lambda going: None,
   on_end: Callable[[int], None] = lambda i: None,
-) -> List[Recording]:
+) -> list[Recording]:
   """Plays one episode in each environment of an evaluator.
 
   Args:

@@ -5,7 +5,7 @@ import html as html_lib
 import io
 import math
 import pathlib
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -120,7 +120,7 @@ def _cell(value: Any, digits: int) -> Any:
   return '' if math.isnan(value) else f'{value:.{digits}g}'
 
 
-def read_csv(path: pathlib.Path) -> List[Dict[str, str]]:
+def read_csv(path: pathlib.Path) -> list[dict[str, str]]:
   """Reads the rows of a CSV file, skipping comments (`# ...`)."""
   with path.open(newline='') as file:
     lines = (line for line in file if not line.startswith('#'))

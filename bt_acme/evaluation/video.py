@@ -1,7 +1,7 @@
 """Writes videos for browsers, as WebM files and GIFs."""
 
 import pathlib
-from typing import Any, List, Optional
+from typing import Any
 
 import cv2
 import numpy as np
@@ -34,9 +34,9 @@ class VideoWriter:
     self._path.parent.mkdir(parents=True, exist_ok=True)
     self._partial = self._path.with_name('.' + self._path.name)
     self._frames_per_second = frames_per_second
-    self._webm: Optional[Any] = None
+    self._webm: Any | None = None
     # The frames of a GIF, which Pillow writes all at once.
-    self._gif: List[Image.Image] = []
+    self._gif: list[Image.Image] = []
     self._size = (0, 0)
     self.frames = 0
 
