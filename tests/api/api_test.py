@@ -1,19 +1,25 @@
 """Tests the Python API: `bt_acme.pretrain` and the other public names."""
 
+import io
 import json
 import os
 import pathlib
 import shutil
+import types
 from unittest import mock
 
 import gymnasium
 import matplotlib
 import numpy as np
 import pytest
+from PIL import Image
 
 import bt_acme
 from bt_acme import behaviors
+from bt_acme import config as config_lib
 from bt_acme.api import describing
+from bt_acme.config import names
+from bt_acme.evaluation import recorder
 from bt_acme.launching import starting
 from bt_acme.runtime import interrupts
 from tests import python, small_examples
@@ -97,22 +103,6 @@ def test_a_temporary_workdir_is_deleted_with_the_run():
   assert not folder.exists()
 
 
-def test_resume(r2d2):
-  run = bt_acme.train(ENVIRONMENT, **{**TINY, 'max_actor_steps': 198})
-  # The last vector step overshoots.
-  assert 198 < run.resume().actor_steps < 202
-  assert bt_acme.load_run(run.workdir).resume().max_actor_steps == 198
-  with pytest.raises(ValueError, match="max_actor_steps='300' must be an int"):
-    run.resume('300')
-  with pytest.raises(ValueError, match='max_actor_steps=100 is less than'):
-    run.resume(100)
-  before = run.evaluations['actor_steps']
-  assert run.evaluations['actor_steps'] is before  # Cached.
-  assert run.resume(400) is run
-  assert run.evaluations['actor_steps'].size > before.size
-  np.testing.assert_array_equal(run.learner['loss'], r2d2.learner['loss'])
-
-
 def test_a_run_whose_learner_takes_no_step_warns():
   settings = {**WITHOUT_EVALUATIONS, 'max_actor_steps': 52}
   with pytest.warns(UserWarning, match='learner took no step, .*_size=10 seq'):
@@ -128,23 +118,34 @@ def test_a_workdir_with_other_files_in_its_behavior_is_refused(tmp_path):
   assert note.read_text() == 'mine'
 
 
-def test_callbacks(r2d2):
+def test_a_run_is_stopped_by_a_callback_and_resumed(r2d2):
   seen = []
 
   def stop(values):
     seen.append(values)
     return values['actor_steps'] >= 100
 
-  run = bt_acme.train(ENVIRONMENT, **TINY, callbacks=[stop, seen.append])
+  settings = {**TINY, 'max_actor_steps': 198}
+  run = bt_acme.train(ENVIRONMENT, **settings, callbacks=[stop, seen.append])
   assert seen[::2] == seen[1::2] and 'learner_steps' in seen[0]
   steps = [values['actor_steps'] for values in seen[::2]]
   assert steps[0] == 0 and set(np.diff(steps)) <= {1, 2, 3, 4}
   assert steps[-2] < 100 <= steps[-1] == run.actor_steps
-  assert f'{run.actor_steps} of 400, stopped' in repr(run)
+  assert f'{run.actor_steps} of 198, stopped' in repr(run)
   assert run.exit_code == interrupts.STOPPED
   assert not (run.workdir / 'completed.json').exists()
-  # Without the stopping callback, the run resumes as if never stopped.
-  run.resume(callbacks=[seen.append])
+  # The last vector step overshoots.
+  assert 198 < run.resume(callbacks=[seen.append]).actor_steps < 202
+  assert bt_acme.load_run(run.workdir).resume().max_actor_steps == 198
+  with pytest.raises(ValueError, match="max_actor_steps='300' must be an int"):
+    run.resume('300')
+  with pytest.raises(ValueError, match='max_actor_steps=100 is less than'):
+    run.resume(100)
+  before = run.evaluations['actor_steps']
+  assert run.evaluations['actor_steps'] is before  # Cached.
+  assert run.resume(400) is run
+  assert run.evaluations['actor_steps'].size > before.size
+  # The run is as if never stopped.
   np.testing.assert_array_equal(run.learner['loss'], r2d2.learner['loss'])
   # The last iteration is reported too, with its evaluation.
   assert seen[-1]['actor_steps'] == run.actor_steps == 400
@@ -240,8 +241,8 @@ def test_two_additions_to_a_bank_at_a_time(behavior, tmp_path, monkeypatch):
 
 def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
   small_examples.evaluate_few_episodes(monkeypatch)
-  names = [f'0{i}-minigrid-empty-5x5-v0-fixed-{i}' for i in range(3)]
-  tasks = [f'{ENVIRONMENT}:fixed={i}' for i in range(3)]
+  names = [f'0{i}-minigrid-empty-5x5-v0-fixed-{i}' for i in range(2)]
+  tasks = [f'{ENVIRONMENT}:fixed={i}' for i in range(2)]
   stops_at = [200]
 
   def learn(**changes):
@@ -273,9 +274,9 @@ def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
   runs = learn()
   assert bank.names() == names
   assert [run.agent.spec.name for run in runs] == tasks
-  assert [run.actor_steps for run in runs[:1]] == [first.actor_steps]
-  for run, count in zip(runs, range(3), strict=True):
-    assert [x.name for x in run.agent.behaviors] == names[:count]
+  assert runs[0].actor_steps == first.actor_steps
+  for i, run in enumerate(runs):
+    assert [x.name for x in run.agent.behaviors] == names[:i]
   # Nothing is left to do.
   again = learn()
   assert [run.actor_steps for run in again] == [x.actor_steps for x in runs]
@@ -366,13 +367,13 @@ def test_several_kinds_of_behaviors(behavior):
 
 
 def test_evaluate(bt, behavior):
-  played = bt_acme.evaluate(bt, episodes=3, seed=1)
-  assert played.returns.shape == played.lengths.shape == (3,)
+  played = bt_acme.evaluate(bt, episodes=2, seed=1)
+  assert played.returns.shape == played.lengths.shape == (2,)
   assert played.cells.min() >= 1
   names = {'solved', 'returns', 'lengths', 'extra_shares', 'cells'}
   assert set(played.summary()) == names
-  assert '3 episodes' in repr(played) and '<table>' in played._repr_html_()
-  again = bt_acme.evaluate(bt, episodes=3, seed=1)
+  assert '2 episodes' in repr(played) and '<table>' in played._repr_html_()
+  again = bt_acme.evaluate(bt, episodes=2, seed=1)
   np.testing.assert_array_equal(again.lengths, played.lengths)
   larger = 'MiniGrid-Empty-6x6-v0'
   played = bt_acme.evaluate(behavior.folder, env=larger, episodes=2)
@@ -526,10 +527,9 @@ def test_environments_that_do_not_fit(make, message):
 
 
 def test_rows_are_split_by_environment():
-  names = ['Chain-5', 'Chain-5:random_actions']
-  settings = {**TINY, 'num_environments': 3, 'evaluation_episodes': 4}
-  run = bt_acme.train(','.join(names), **settings)
-  for columns, environments in ((run.episodes, 3), (run.evaluations, 4)):
+  names = [ENVIRONMENT, f'{ENVIRONMENT}:fixed=1']
+  run = bt_acme.train(','.join(names), **TINY)
+  for columns, environments in ((run.episodes, 4), (run.evaluations, 2)):
     split = run.by_environment(columns)
     assert list(split) == names
     found = [part['environment'] for part in split.values()]
@@ -590,3 +590,67 @@ def test_saved_settings_that_need_too_much_memory(tmp_path):
     path.write_text(json.dumps(changed))
     with pytest.raises(ValueError, match='this machine has|must not exceed'):
       bt_acme.load_run(tmp_path / 'copy').resume(10**6)
+
+
+def test_a_card_has_facts_film_scores_curve_command_and_notes(ngu):
+  notes = '## Limits\n\nNone known.'
+  settings = {'videos': ENVIRONMENT, 'episodes': 2, 'notes': notes}
+  card = bt_acme.describe(ngu.workdir, ENVIRONMENT, **settings)
+  behavior = bt_acme.load_behavior(ngu.workdir)
+  for part in (
+    '- Agent: NGU',
+    f'- Trained for 400 actor steps in `{ENVIRONMENT}:no_goal`',
+    f'`{behavior.params_sha256}`',
+    f'![An episode in {ENVIRONMENT}](minigrid-empty-5x5-v0.gif)',
+    '2 episodes in each environment with epsilon 0.05 and seed 0',
+    '![Learning curve](curve.png)',
+    f'| `{ENVIRONMENT}` | ',
+    'run = bt_acme.pretrain(',
+    "run.export('behavior')",
+  ):
+    assert part in card.markdown
+  assert card.markdown.endswith(f'{notes}\n')
+  film, curve = (
+    Image.open(io.BytesIO(card.pictures[name]))
+    for name in ('minigrid-empty-5x5-v0.gif', 'curve.png')
+  )
+  assert film.n_frames > 1 and film.size == (80, 80)
+  assert curve.format == 'PNG'
+
+
+def test_environments_are_checked_before_anything_is_played(monkeypatch):
+  monkeypatch.setattr(recorder, 'film', None)
+  with pytest.raises(ValueError, match="env='nope' is unknown"):
+    bt_acme.describe('minigrid-explorer', ['nope'], videos=[ENVIRONMENT])
+
+
+def test_the_command_has_all_settings(ngu):
+  card = bt_acme.describe(ngu.workdir)
+  assert "preset='paper'" in card.markdown
+  code = card.markdown.partition('```python\n')[2].partition('```')[0]
+  calls = []
+
+  def record(env, max_actor_steps, preset, num_stacked, **settings):
+    run = [settings.pop(name) for name in ('seed', 'num_environments')]
+    calls.append((env, max_actor_steps, num_stacked, run, settings))
+    return types.SimpleNamespace(export=calls.append)
+
+  exec(code, {'bt_acme': types.SimpleNamespace(pretrain=record)})
+  behavior = bt_acme.load_behavior(ngu.workdir)
+  (*known, settings), name = calls
+  spec = behavior.agent.spec
+  assert known == [spec.name, 400, spec.num_stacked, [0, 4]]
+  assert name == 'behavior'
+  assert names.build(config_lib.NGUConfig, settings) == behavior.agent.config
+
+
+def test_a_behavior_without_logs_has_no_curve(behavior):
+  card = bt_acme.describe(behavior)
+  assert 'curve' not in card.markdown and not card.pictures
+  assert 'seed=' not in card.markdown
+  record = {'agent': 'x', 'config': {}, 'run': {'unknown': 1}}
+  path = pathlib.Path(behavior.folder).parent / 'config.json'
+  path.write_text(json.dumps(record))
+  assert bt_acme.describe(behavior).markdown == card.markdown
+  path.unlink()
+  assert card._repr_html_().startswith('<h1>explorer</h1>')
