@@ -36,22 +36,13 @@ def test_number_of_no_ops_varies_from_1_to_max_noops(options, high):
   assert len(counts) > high / 2
 
 
-@pytest.mark.parametrize('game', ['montezuma_revenge', 'space_invaders'])
-def test_seed_and_actions_determine_the_episodes(game):
+def test_seed_and_actions_determine_the_episodes():
   rng = np.random.default_rng(0)
   actions = rng.integers(18, size=150)
   one, same, other = (
-    _play(atari.Atari(game, seed=seed, max_frames=200), actions)
+    _play(atari.Atari('space_invaders', seed=seed, max_frames=200), actions)
     for seed in (3, 3, 4)
   )
   assert sum(timestep.first() for timestep in one) > 2
   assert all(map(_is_same, one, same))
   assert not all(map(_is_same, one, other))
-
-
-@pytest.mark.parametrize('action', [-1, 18])
-def test_actions_out_of_range_are_refused(action):
-  environment = atari.Atari('pong', seed=0)
-  environment.reset()
-  with pytest.raises(ValueError, match=f'action={action} is out of range'):
-    environment.step(action)

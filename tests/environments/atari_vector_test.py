@@ -92,10 +92,12 @@ def test_no_ops_vary_and_depend_on_the_seed(max_noops):
 
 @pytest.mark.parametrize('action', [-1, 18])
 def test_actions_out_of_range_are_refused(action):
-  games = atari_vector.AtariVector('pong', [0, 1])
-  games.reset()
-  with pytest.raises(ValueError, match='are out of range'):
-    games.step([0, action])
+  game = environments.make('pong', seed=0)
+  games = environments.make_vector('pong', 2, seed=0)
+  for environment, given in ((game, action), (games, [0, action])):
+    environment.reset()
+    with pytest.raises(ValueError, match=rf'action.*{action}.* out of range'):
+      environment.step(given)
 
 
 def test_seeds_depend_on_the_index_of_the_environment():

@@ -59,7 +59,9 @@ def test_stacks(name, options, channels):
     assert several.reset().observation.shape[-1] == channels
 
 
-def test_single_frames_are_not_stacked():
+def test_arguments_of_make():
+  with pytest.raises(ValueError, match='2 environments.*Choose one'):
+    environments.make('pong,breakout', seed=0)
   with pytest.raises(ValueError, match='num_stacked=4 is only supported'):
     environments.make('MiniGrid-Empty-5x5-v0', seed=0, num_stacked=4)
   with pytest.raises(ValueError, match="num_stacked='4' must be an integer"):
@@ -89,11 +91,6 @@ def test_the_error_suggests_similar_names(name, nearest):
   message = str(error.value)
   assert message.startswith(f"env={name!r} is unknown. Did you mean '{nearest}")
   assert '\n' not in message
-
-
-def test_unknown_name_without_suggestion():
-  with pytest.raises(ValueError, match="env='' is unknown. Choose"):
-    environments.validate('')
 
 
 _OF_MINIGRID = (
@@ -187,18 +184,13 @@ def test_the_spec_of_several_environments():
   'names, wrong',
   [
     (f'{_A},MiniGrid-Emty-5x5-v0', 'MiniGrid-Empty-5x5-v0'),
-    (f'{_A},', "env='' is unknown"),
+    (f'{_A},', "env='' is unknown. Choose"),
     (f'{_A},Chain-7', r"env='.*': Chain-7 has observations .* and 2 actions"),
   ],
 )
 def test_the_error_names_the_wrong_environment(names, wrong):
   with pytest.raises(ValueError, match=wrong):
     assembly.spec_by_name(names)
-
-
-def test_make_refuses_a_list():
-  with pytest.raises(ValueError, match='2 environments.*Choose one'):
-    environments.make(f'{_A},{_B}', seed=0)
 
 
 @pytest.mark.parametrize(
