@@ -24,13 +24,13 @@ def _slow_interquartile_mean(runs):
 
 
 def _slow_probability_of_improvement(x_runs, y_runs):
-  probabilities = []
-  for x_task, y_task in zip(x_runs.T, y_runs.T, strict=True):
-    wins = [
-      1.0 if x > y else 0.5 if x == y else 0.0 for x in x_task for y in y_task
-    ]
-    probabilities.append(sum(wins) / len(wins))
-  return sum(probabilities) / len(probabilities)
+  wins = [
+    (x > y) + (x == y) / 2
+    for x_task, y_task in zip(x_runs.T, y_runs.T, strict=True)
+    for x in x_task
+    for y in y_task
+  ]
+  return sum(wins) / len(wins)
 
 
 def _slow_task_scores(runs):
@@ -55,7 +55,9 @@ _SLOW = {
     sum(score > tau for seed in runs for score in seed) / runs.size
     for tau in _TAUS
   ],
+  intervals.probability_of_improvement: _slow_probability_of_improvement,
 }
+_SAMPLES = {intervals.probability_of_improvement: 2}  # The others have one.
 
 
 def _mean(runs):
@@ -64,80 +66,59 @@ def _mean(runs):
 
 @pytest.mark.parametrize('statistic', _SLOW)
 def test_statistics_match_loops(statistic):
+  rng = np.random.default_rng(0)
   sizes = [(1, n) for n in range(1, 10)]
-  for shape in (*sizes, (5, 1), (3, 4), (5, 6), (2, 57)):
-    runs = np.random.default_rng(0).normal(60, 100, size=(2, 3, *shape))
-    runs[0, 0] = np.round(runs[0, 0], -2)  # Ties, and scores of exactly 100.
-    actual = statistic(runs)
-    expected = [[_SLOW[statistic](sample) for sample in row] for row in runs]
+  for seeds, tasks in (*sizes, (5, 1), (3, 4), (5, 6), (2, 57)):
+    samples = [
+      rng.normal(60, 100, size=(2, 3, seeds + more, tasks))
+      for more in range(_SAMPLES.get(statistic, 1))
+    ]
+    for runs in samples:  # Ties, and scores of exactly 100.
+      runs[0, 0] = np.round(runs[0, 0], -2)
+    actual = statistic(*samples)
+    expected = [
+      [_SLOW[statistic](*each) for each in zip(*row, strict=True)]
+      for row in zip(*samples, strict=True)
+    ]
     assert actual.shape == np.shape(expected)
     np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-10)
 
 
-@pytest.mark.parametrize('seeds', [(1, 1), (3, 3), (2, 5)])
-def test_probability_of_improvement_matches_a_loop(seeds):
-  x_runs = _runs(7, seeds[0], 4, seed=1)
-  y_runs = _runs(7, seeds[1], 4, seed=2)
-  x_runs[:, 0, 0] = y_runs[:, 0, 0]  # A tie.
-  actual = intervals.probability_of_improvement(x_runs, y_runs)
-  assert actual.shape == (7,)
-  expected = [
-    _slow_probability_of_improvement(x, y)
-    for x, y in zip(x_runs, y_runs, strict=True)
-  ]
-  np.testing.assert_allclose(actual, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize('confidence', [0.6, 0.8, 0.92])
-def test_seeds_are_drawn_within_each_task_independently(confidence):
-  """Compares with the interval of all possible resamples."""
-  runs = np.float64([[0.0, 10.0], [1.0, 13.0]])  # [seeds, tasks]
-  pairs = list(itertools.product(range(2), repeat=2))
-  values = [
-    np.mean([*(runs[i, 0] for i in first), *(runs[i, 1] for i in second)])
-    for first, second in itertools.product(pairs, pairs)
-  ]
-  assert len(values) == 16
+@pytest.mark.parametrize(
+  'statistic, samples, confidence',
+  [
+    *((_mean, [[[0, 10], [1, 13]]], x) for x in (0.6, 0.8, 0.92)),
+    (intervals.probability_of_improvement, [[[0], [1]]] * 2, 0.8),
+  ],
+)
+def test_seeds_are_drawn_independently(statistic, samples, confidence):
+  """Compares with the interval of all resamples of two seeds per task."""
+  samples = np.float64(samples)  # [samples, seeds, tasks]
+  scores = np.moveaxis(samples, 1, -1).reshape(-1, 2)  # [..., seeds]
+  values = []
+  for draws in itertools.product(range(2), repeat=scores.size):
+    drawn = np.take_along_axis(scores, np.reshape(draws, scores.shape), 1)
+    values.append(statistic(*drawn.reshape(len(samples), -1, 2).swapaxes(1, 2)))
   tail = (1 - confidence) / 2
   low, high = np.quantile(values, [tail, 1 - tail], method='inverted_cdf')
+  assert low < np.mean(values) < high
   actual = intervals.bootstrap(
-    _mean, runs, confidence=confidence, num_resamples=20_001
+    statistic, *samples, confidence=confidence, num_resamples=20_001
   )
-  assert actual == (np.mean(runs), low, high)
-
-
-def test_two_samples_are_drawn_independently():
-  """Compares with all resamples of two seeds each."""
-  runs = np.float64([[0.0], [1.0]])
-  draws = itertools.product(range(2), repeat=4)
-  values = [
-    np.mean([(x > y) + (x == y) / 2 for x in (a, b) for y in (c, d)])
-    for a, b, c, d in draws
-  ]
-  low, high = np.quantile(values, [0.1, 0.9], method='inverted_cdf')
-  assert 0 < low < 0.5 < high < 1
-  actual = intervals.bootstrap(
-    intervals.probability_of_improvement,
-    *(runs, runs),
-    confidence=0.8,
-    num_resamples=20_001,
-  )
-  assert actual == (0.5, low, high)
+  assert actual == (statistic(*samples), low, high)
 
 
 def test_no_interval_for_one_seed():
+  def statistic(*samples):
+    return sum(intervals.performance_profile(x, _TAUS) for x in samples)
+
   one, more = _runs(1, 4), _runs(3, 4)
   for samples in ((one,), (one, more), (more, one)):
-    actual = intervals.bootstrap(
-      lambda *runs: sum(_mean(x) for x in runs), *samples
-    )
-    assert actual.value == sum(_mean(x) for x in samples)
+    actual = intervals.bootstrap(statistic, *samples)
+    np.testing.assert_array_equal(actual.value, statistic(*samples))
+    assert actual.low.shape == (3,)
     assert np.isnan([actual.low, actual.high]).all()
   assert intervals.bootstrap(_mean, more[:, :1]).low < _mean(more[:, :1])
-  profile = functools.partial(intervals.performance_profile, taus=_TAUS)
-  estimate = intervals.bootstrap(profile, one)
-  np.testing.assert_array_equal(estimate.value, profile(one))
-  assert estimate.low.shape == (3,) and np.isnan(estimate.low).all()
 
 
 def test_intervals_of_curves_equal_those_of_their_points(monkeypatch):
@@ -174,13 +155,11 @@ def test_the_seed_affects_only_the_interval():
   ],
 )
 def test_invalid_runs(runs, message):
-  improvement = functools.partial(
-    intervals.probability_of_improvement, np.zeros((2, 2))
-  )
   bootstrap = functools.partial(intervals.bootstrap, _mean)
-  for statistic in (*_SLOW, improvement, bootstrap):
+  for statistic in (*_SLOW, bootstrap):
+    valid = [np.zeros((2, 2))] * (_SAMPLES.get(statistic, 1) - 1)
     with pytest.raises(ValueError, match=message):
-      statistic(runs)
+      statistic(*valid, runs)
 
 
 def test_invalid_arguments():

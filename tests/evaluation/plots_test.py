@@ -10,24 +10,15 @@ from bt_acme.evaluation import logs, plots
 def test_smoothed_curve_starts_after_a_fifth_of_the_window():
   returns = np.arange(30.0)
   returns[4] = np.nan  # A row without a return.
-  steps, means = plots.smoothed_curve(
-    {'actor_steps': 100 * np.arange(30), 'episode_return': returns},
-    'episode_return',
-    window=10,
-  )
+  columns = {'actor_steps': 100 * np.arange(30), 'return': returns}
+  steps, means = plots.smoothed_curve(columns, 'return', window=10)
   kept = [x for x in range(30) if x != 4]
   np.testing.assert_array_equal(steps, [100 * x for x in kept[1:]])
   expected = [np.mean(kept[max(i - 10, 0) : i]) for i in range(2, 30)]
   np.testing.assert_allclose(means, expected)
-
-
-def test_smoothed_curve_of_few_episodes_is_one_point():
-  columns = {
-    'actor_steps': np.array([10, 20, 30]),
-    'episode_return': np.array([0.0, 1.0, 2.0]),
-  }
-  steps, means = plots.smoothed_curve(columns, 'episode_return', window=50)
-  assert steps.tolist() == [30] and means.tolist() == [1.0]
+  # Few episodes are one point.
+  steps, means = plots.smoothed_curve(columns, 'return', window=200)
+  assert steps.tolist() == [2_900] and means == [np.mean(kept)]
 
 
 def test_curves_of_seeds_are_interpolated_in_their_common_range():

@@ -10,6 +10,7 @@ from bt_acme.core import types
 from bt_acme.evaluation import Evaluator, recorder
 from tests.agents import fakes
 
+pytestmark = pytest.mark.usefixtures('shared_functions')
 _NAME = 'MiniGrid-Empty-5x5-v0'
 
 
@@ -59,10 +60,10 @@ def test_replaying_a_recording(made):
 
 def test_flights_are_disabled_by_default(made):
   agent, variables = made
-  evaluator = Evaluator(agent, episodes=2, seed=5, epsilon=0.5)
+  evaluator = Evaluator(agent, episodes=3, seed=5, epsilon=0.5)
   ended = []
   evaluator.run(variables, on_end=ended.append)
-  assert sorted(ended) == [0, 1]
+  assert sorted(ended) == [0, 1, 2]
   for recording in recorder.record(evaluator, variables):
     assert types.FLIGHT not in recording.sources
 
@@ -89,7 +90,7 @@ def test_an_agent_without_flights_starts_none():
 
 def test_the_behavior_in_control_selected_the_action(made):
   agent, variables = made
-  evaluator = Evaluator(agent, episodes=2, seed=5, epsilon=0.8, flights=True)
+  evaluator = Evaluator(agent, episodes=3, seed=5, epsilon=0.8, flights=True)
   seen = set()
 
   def on_step(step, going):
