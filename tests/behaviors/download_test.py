@@ -128,10 +128,11 @@ def test_an_archive_is_downloaded_once(server, exported, top):
     # A redirection to http is not followed.
     ('http://localhost:1/x.tar.gz', 'cannot be downloaded .*type: http'),
     (threading.Event(), 'cannot be downloaded .*timed out'),
+    (pack(('behavior.json', b'', {})), 'has the SHA-256 [0-9a-f]{64}: the'),
   ],
-  ids=['missing', 'http', 'no answer'],
+  ids=['missing', 'http', 'no answer', 'checksum'],
 )
-def test_a_download_that_fails(server, monkeypatch, target, message):
+def test_a_download_that_fails(server, monkeypatch, tmp_path, target, message):
   server.files['/x.tar.gz'] = target
   if isinstance(target, threading.Event):
     monkeypatch.setattr(download, '_TIMEOUT', 0.3)
@@ -139,25 +140,21 @@ def test_a_download_that_fails(server, monkeypatch, target, message):
     bt_acme.load_behavior(f'{server.address}/x.tar.gz', sha256='0' * 64)
   if isinstance(target, threading.Event):
     target.set()
+  assert not list(tmp_path.rglob('behavior.json'))
 
 
 @pytest.mark.parametrize(
-  'address, message',
+  'address, sha256, message',
   [
-    ('http://localhost/x.tar.gz#sha256=' + '0' * 64, 'not an https address'),
-    ('https://localhost/x.tar.gz#sha256=12', 'no valid checksum'),
-    ('https://localhost:1/x.tar.gz#sha256=' + '0' * 64, 'Check the address'),
+    ('http://localhost/x.tar.gz', '0' * 64, 'not an https address'),
+    ('https://localhost/x.tar.gz', '12', 'no valid checksum'),
+    ('https://localhost:1/x.tar.gz', '0' * 64, 'Check the address'),
+    ('runs/explorer', '0' * 64, 'is not an address. Omit sha256'),
   ],
 )
-def test_a_bad_address(address, message):
-  with pytest.raises(ValueError, match=message) as info:
-    bt_acme.load_behavior(address)
-  assert str(info.value).startswith(f'folder={address!r}')
-
-
-def test_a_checksum_of_a_directory_is_refused():
-  with pytest.raises(ValueError, match='is not an address. Omit sha256'):
-    bt_acme.load_behavior('runs/explorer', sha256='0' * 64)
+def test_a_bad_address(address, sha256, message):
+  with pytest.raises(ValueError, match=f'folder=.{address}.*{message}'):
+    bt_acme.load_behavior(address, sha256=sha256)
 
 
 def test_an_unknown_certificate_is_refused(server, exported, monkeypatch):
@@ -165,13 +162,6 @@ def test_an_unknown_certificate_is_refused(server, exported, monkeypatch):
   monkeypatch.delenv('SSL_CERT_FILE')
   with pytest.raises(ValueError, match='CERTIFICATE_VERIFY_FAILED'):
     bt_acme.load_behavior(address)
-
-
-def test_a_wrong_checksum(server, exported, tmp_path):
-  offer(server, pack_folder(exported))
-  with pytest.raises(ValueError, match='has the SHA-256 [0-9a-f]{64}: the'):
-    bt_acme.load_behavior(f'{server.address}/explorer.tar.gz', sha256='0' * 64)
-  assert not list(tmp_path.rglob('behavior.json'))
 
 
 def with_member(name, **attributes):

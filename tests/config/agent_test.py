@@ -61,24 +61,20 @@ def test_help_is_complete_and_names_every_choice(group, field):
     assert shown in text
 
 
-_INVALID = {
-  config.NetworkConfig: [
+_RAY = {'lp_launch_type': 'ray'}
+
+
+@pytest.mark.parametrize(
+  'values, message',
+  [
     ({'lstm_size': -1}, 'negative. 0 removes the LSTM'),
-  ],
-  config.ReplayConfig: [
     ({'sequence_period': 3}, '=3 does not divide the len'),
     ({'min_replay_size': 10**9}, 'exceeds max_replay_size'),
-  ],
-  config.LearnerConfig: [
     (
       {'batch_size': 6, 'num_devices': 4},
       'batch_size=6 cannot be split evenly over num_devices=4',
     ),
-  ],
-  config.IntrinsicConfig: [
     ({'min_neighbors': 11}, 'exceeds num_neighbors=10'),
-  ],
-  config.TransferConfig: [
     (
       {'min_flight_probability': 0.0},
       r'must lie in \(0, 1\]. Use flights=False to disable flights',
@@ -93,10 +89,7 @@ _INVALID = {
     ),
     ({'behavior_roles': 'fly,x'}, "role 'x' is unknown"),
     ({'flights': False, 'extra_action': False}, 'extra_action=False leave'),
-    (
-      {'flight_law': 'jump_start', 'flight_probability': 'epsilon'},
-      'no effect',
-    ),
+    ({'flight_law': 'jump_start', 'flight_probability': 'epsilon'}, 'no eff'),
     *(
       ({needed: False, name: value}, f'no effect with {needed}=False')
       for needed, name, value in (
@@ -118,14 +111,10 @@ _INVALID = {
         ('kickstarting_steps', 6, 'kickstarting=0'),
       )
     ),
-  ],
-  run_config.RunConfig: [
     ({'seed': 2**32}, 'seed=4294967296 must lie in'),
     ({'snapshot_steps': '10,x'}, 'must be integers separated by'),
-    *(
-      ({'snapshot_steps': steps}, f"='{steps}' must be positive and strictly i")
-      for steps in ('10,10', '0,10')
-    ),
+    ({'snapshot_steps': '10,10'}, "='10,10' must be positive and strictly i"),
+    ({'snapshot_steps': '0,10'}, "='0,10' must be positive and strictly i"),
     (
       {'snapshot_steps': '10,21', 'max_actor_steps': 20},
       "snapshot_steps='10,21' exceeds max_actor_steps=20, the end of the run",
@@ -135,41 +124,43 @@ _INVALID = {
       "inference='server' has no effect with lp_launch_type='in_process'",
     ),
     ({'replay_port': 7000}, 'Add --open_ports, or remove replay_port'),
-    ({'lp_launch_type': 'ray'}, "ray_address='' must be HOST:PORT"),
+    (_RAY, "ray_address='' must be HOST:PORT"),
     ({'ray_address': 'auto'}, 'no effect with lp_launch_type='),
-    (
-      {'lp_launch_type': 'ray', 'ray_address': 'auto', 'placement': 'lerner:'},
-      "did you mean 'learner'",
-    ),
+    ({**_RAY, 'ray_address': 'auto', 'placement': 'lerner:'}, "mean 'learner'"),
     ({'inference': 'server', 'envs_per_actor': 3}, 'envs_per_actor=3 must be'),
+    (
+      {'env': 'a,b,c', 'num_actors': 1, 'envs_per_actor': 2},
+      'envs_per_actor=2',
+    ),
+    ({'env': 'a,b,c', 'evaluation_episodes': 2}, 'lists 3 .*evaluation_epi'),
   ],
-}
-
-
-@pytest.mark.parametrize(
-  'group, values, message',
-  [(group, *row) for group, rows in _INVALID.items() for row in rows],
 )
-def test_invalid_settings(group, values, message):
+def test_invalid_settings(values, message):
+  (group, *_) = (
+    group
+    for group in _GROUPS - {evaluation.EvaluationConfig}
+    if set(values) <= {field.name for field in dataclasses.fields(group)}
+  )
   with pytest.raises(ValueError, match=message):
     group(**values)
 
 
-@pytest.mark.parametrize('config_class', config.AGENTS.values())
-def test_a_batch_larger_than_the_replay(config_class):
-  replay = config.ReplayConfig(min_replay_size=5, max_replay_size=64)
-  assert config_class(replay=replay).learner.batch_size == 64
-  message = 'batch_size=64 exceeds max_replay_size=63. Lower'
+@pytest.mark.parametrize(
+  'config_class, smaller, larger, default',
+  [
+    *((x, 'batch_size', 'max_replay_size', 64) for x in config.AGENTS.values()),
+    (config.NGUConfig, 'num_neighbors', 'memory_capacity', 10),
+  ],
+)
+def test_a_setting_larger_than_that_of_another_group(
+  config_class, smaller, larger, default
+):
+  values = {'min_replay_size': 5, larger: default}
+  assert names.flat(names.build(config_class, values))[smaller] == default
+  values[larger] -= 1
+  message = f'^{smaller}={default} exceeds {larger}={default - 1}. Lower'
   with pytest.raises(ValueError, match=message):
-    config_class(replay=dataclasses.replace(replay, max_replay_size=63))
-
-
-def test_more_neighbors_than_the_memory_holds():
-  intrinsic = config.IntrinsicConfig(memory_capacity=10)
-  assert config.NGUConfig(intrinsic=intrinsic).intrinsic.num_neighbors == 10
-  message = 'num_neighbors=11 exceeds memory_capacity=10. Lower'
-  with pytest.raises(ValueError, match=message):
-    config.NGUConfig(intrinsic=dataclasses.replace(intrinsic, num_neighbors=11))
+    names.build(config_class, values)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from bt_acme import assembly, environments
-from bt_acme.config import run as run_config
 from bt_acme.environments import atari, chain, minigrid, registry
 from tests import python
 
@@ -191,15 +190,3 @@ def test_the_spec_of_several_environments():
 def test_the_error_names_the_wrong_environment(names, wrong):
   with pytest.raises(ValueError, match=wrong):
     assembly.spec_by_name(names)
-
-
-@pytest.mark.parametrize(
-  'settings, wrong',
-  [
-    ({'num_actors': 1, 'envs_per_actor': 2}, 'envs_per_actor=2'),
-    ({'evaluation_episodes': 2}, 'evaluation_episodes=2'),
-  ],
-)
-def test_each_environment_is_played_and_evaluated(settings, wrong):
-  with pytest.raises(ValueError, match=f'lists 3 environments.*{wrong}'):
-    run_config.RunConfig(env=f'{_A},{_B},{_A}', **settings)
