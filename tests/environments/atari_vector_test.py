@@ -1,7 +1,5 @@
 """Tests that `AtariVector` equals `Atari`, with independent games."""
 
-import functools
-
 import numpy as np
 import pytest
 
@@ -25,12 +23,7 @@ def _equal_steps(games, expected, actions):
 
 @pytest.mark.parametrize(
   'game, stack, pixels',
-  [
-    ('breakout', 4, 84),
-    ('breakout', 1, 42),
-    ('montezuma_revenge', 4, 84),
-    ('ms_pacman', 4, 84),
-  ],
+  [('breakout', 4, 84), ('breakout', 1, 42), ('ms_pacman', 4, 84)],
 )
 def test_episodes_equal_those_of_the_python_environment(game, stack, pixels):
   settings = {'max_noops': 0, 'max_frames': 300}
@@ -57,34 +50,15 @@ def test_discount_is_0_at_game_over_and_not_at_a_lost_life():
   assert [t for t, step in enumerate(steps) if not step.discount[0]] == lasts
 
 
-def test_games_are_independent():
-  make = functools.partial(atari_vector.AtariVector, 'breakout', max_frames=160)
-  together = make(range(100, 104))
-  alone = {i: make([100 + i]) for i in (0, 3)}
-  step = together.reset()
-  singles = {i: games.reset() for i, games in alone.items()}
-  rng = np.random.default_rng(0)
-  ends = 0
-  for _ in range(130):
-    for i, single in singles.items():
-      for one, all_of_them in zip(single, step, strict=True):
-        np.testing.assert_array_equal(one[0], all_of_them[i])
-      ends += single.is_last[0]
-    actions = rng.integers(18, size=4)
-    step = together.step(actions)
-    singles = {i: alone[i].step(actions[i : i + 1]) for i in alone}
-  assert ends > 3
-
-
 @pytest.mark.parametrize('max_noops', [30, 2])
 def test_no_ops_vary_and_depend_on_the_seed(max_noops):
-  def draws(seed, count=40):
+  def draws(seed, count):
     games = atari_vector.AtariVector('pong', [seed], max_noops=max_noops)
     games.reset()
     infos = [games._games.reset()[1] for _ in range(count)]
     return [int(info['episode_frame_number'][0]) for info in infos]
 
-  drawn = draws(3)
+  drawn = draws(3, max_noops + 10)
   assert set(drawn) <= set(range(max_noops + 1))
   assert len(set(drawn)) > max_noops / 2
   assert drawn[:10] == draws(3, 10) != draws(4, 10)
