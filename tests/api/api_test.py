@@ -208,7 +208,7 @@ def test_a_bank_grows(bt, behavior, tmp_path, monkeypatch):
   assert f'| `{ENVIRONMENT}` |' in card  # The score without learning.
   assert 'with the behaviors `explorer`' in card
   assert str(bank.list()[1]) == card
-  run = bt_acme.transfer(ENVIRONMENT, bank, **WITHOUT_EVALUATIONS)
+  run = bt_acme.transfer(ENVIRONMENT, bank, **UNTIL_THE_FIRST_STEP)
   assert [x.name for x in run.agent.behaviors] == ['one', 'two']
   bank.add(bt.workdir, 'unplayed', episodes=0)
   assert '## Scores' not in bank.list()[-1].markdown
@@ -351,19 +351,6 @@ def test_continual_learning_refuses_before_it_starts(
   with pytest.raises(ValueError, match=message):
     bt_acme.continual(**settings)
   assert sorted(os.listdir()) == ['bank', 'other.txt']
-
-
-def test_several_kinds_of_behaviors(behavior):
-  run = bt_acme.transfer(
-    ENVIRONMENT,
-    [behavior.folder, 'uniform', behaviors.ActionRepeat()],
-    behavior_weights=(1, 1, 2),
-    init_from=behavior,
-    init='partial',
-    **UNTIL_THE_FIRST_STEP,
-  )
-  names = [each.name for each in run.agent.behaviors]
-  assert names == ['explorer', 'uniform', 'action_repeat']
 
 
 def test_evaluate(bt, behavior):

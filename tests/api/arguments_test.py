@@ -72,13 +72,21 @@ def test_a_bank_needs_a_path(folder):
     bt_acme.Bank(folder)
 
 
-def test_a_workdir_stands_for_its_behavior(tmp_path, started):
+def test_several_kinds_of_behaviors(tmp_path, started):
   behavior = bt_acme.load_behavior('minigrid-explorer')
   shutil.copytree(behavior.folder, tmp_path / 'ngu' / 'behavior')
-  env, given = 'MiniGrid-Empty-5x5-v0', str(tmp_path / 'ngu')
-  weights = np.ones(1)  # Any sequence.
-  bt_acme.transfer(env, given, behavior_weights=weights, max_actor_steps=5_000)
+  bt_acme.transfer(
+    'MiniGrid-Empty-5x5-v0',
+    [tmp_path / 'ngu', behavior, 'uniform', behaviors.ActionRepeat()],
+    behavior_weights=np.array([1, 1, 1, 2]),  # Any sequence.
+    init_from=behavior,
+    init='partial',
+    max_actor_steps=5_000,
+  )
   (agent,) = started
+  names = [each.name for each in agent.behaviors]
+  assert names == ['behavior', 'minigrid-explorer', 'uniform', 'action_repeat']
+  # The workdir of a run stands for its behavior.
   assert agent.behaviors[0].params_sha256 == behavior.params_sha256
 
 
