@@ -58,28 +58,22 @@ def test_replaying_a_recording(made):
     assert 1 <= recording.num_cells <= 9
 
 
-def test_flights_are_disabled_by_default(made):
-  agent, variables = made
-  evaluator = Evaluator(agent, episodes=3, seed=5, epsilon=0.5)
-  ended = []
-  evaluator.run(variables, on_end=ended.append)
-  assert sorted(ended) == [0, 1, 2]
-  for recording in recorder.record(evaluator, variables):
-    assert types.FLIGHT not in recording.sources
-
-
-def test_each_evaluation_counts_only_its_own_steps(made):
+def test_evaluations_count_only_their_own_steps_and_have_no_flights(made):
   agent, variables = made
   evaluator = Evaluator(agent, episodes=3, seed=5, epsilon=0.8)
-  played = []
   for _ in range(2):
-    played.clear()
+    ended, played = [], []
     rows = evaluator.run(
-      variables, on_step=lambda step, going: played.append(going.copy())
+      variables,
+      on_step=lambda step, going, to=played: to.append(going.copy()),
+      on_end=ended.append,
     )
+    assert sorted(ended) == [0, 1, 2]
     lengths = [row['episode_length'] for row in rows]
     np.testing.assert_array_equal(lengths, np.sum(played, axis=0))
     assert len(set(lengths)) > 1  # Some environments wait for the others.
+  for recording in recorder.record(evaluator, variables):
+    assert types.FLIGHT not in recording.sources
 
 
 def test_an_agent_without_flights_starts_none():
