@@ -1,7 +1,7 @@
 """Writes videos for browsers, as WebM files and GIFs."""
 
 import pathlib
-from typing import Any
+from typing import Any, Sequence
 
 import cv2
 import numpy as np
@@ -37,20 +37,17 @@ class VideoWriter:
     self._webm: Any | None = None
     # The frames of a GIF, which Pillow writes all at once.
     self._gif: list[Image.Image] = []
-    self._size = (0, 0)
     self.frames = 0
 
   def write(self, frame: np.ndarray) -> None:
     """Adds a frame, uint8 RGB [height, width, 3]; all sizes must be equal."""
-    height, width = frame.shape[:2]
-    self._size = (width, height)
     if self._path.suffix == '.gif':
       # A reduced palette makes a small file.
       self._gif.append(
         Image.fromarray(frame).quantize(_GIF_COLORS, dither=Image.Dither.NONE)
       )
     else:
-      self._webm = self._webm or self._open_webm()
+      self._webm = self._webm or self._open_webm(frame.shape[1::-1])
       self._webm.write(np.ascontiguousarray(frame[..., ::-1]))
     self.frames += 1
 
@@ -64,11 +61,11 @@ class VideoWriter:
       self._write_gif()
     self._partial.replace(self._path)
 
-  def _open_webm(self) -> Any:
-    """Opens a WebM file, encoded as VP8."""
+  def _open_webm(self, size: Sequence[int]) -> Any:
+    """Opens a WebM file of this width and height, encoded as VP8."""
     codec = cv2.VideoWriter.fourcc(*'VP80')
     writer = cv2.VideoWriter(
-      str(self._partial), codec, self._frames_per_second, self._size
+      str(self._partial), codec, self._frames_per_second, size
     )
     if not writer.isOpened():
       raise RuntimeError(f'OpenCV cannot write the video {self._path}.')
