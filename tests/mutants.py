@@ -26,7 +26,6 @@ import sys
 import tempfile
 import time
 from typing import NamedTuple
-from xml.etree import ElementTree
 
 from tests import mutated_tokens
 
@@ -41,12 +40,32 @@ _PATIENCE = 60
 _LONGEST_FILE = 900  # Seconds.
 _START_SECONDS = 3  # The time that pytest and the imports take.
 _MOST_MEMORY = 8 << 30  # Bytes. A mutant may request any amount.
-# Attributes lines to tests; a plugin of pytest, under `coverage run`.
+# Records the duration of each test that passes, and the tests that reach each
+# line; a plugin of pytest.
 _PLUGIN = """
-import coverage
+import collections, coverage, json, os
+
+measured = coverage.Coverage(data_file=None, source=os.environ['SOURCE'].split())
+measured.start()
+seconds, failed = collections.Counter(), set()
 
 def pytest_runtest_logstart(nodeid):
-  coverage.Coverage.current().switch_context(nodeid.partition('[')[0])
+  measured.switch_context(nodeid.partition('[')[0])
+
+def pytest_runtest_logreport(report):
+  test = report.nodeid.partition('[')[0]
+  seconds[test] += report.duration
+  if report.failed:
+    failed.add(test)
+
+def pytest_sessionfinish():
+  measured.stop()
+  data = measured.get_data()
+  lines = {os.path.relpath(x): data.contexts_by_lineno(x)
+           for x in data.measured_files()}
+  passed = {x: seconds[x] for x in seconds if x not in failed}
+  with open('observed.json', 'w') as file:
+    json.dump([passed, lines], file)
 """
 _FAILED = re.compile(r'^(?:FAILED|ERROR) ([^\s\[]+)', re.MULTILINE)
 
@@ -134,18 +153,18 @@ def _copied(tree):
     yield copy
 
 
-def _pytest(copy, seconds, *arguments, prefix=()):
+def _pytest(copy, seconds, *arguments, **variables):
   """Runs pytest in a copy; returns its exit code and output, or None if slow.
 
   Args:
     copy: the working directory.
     seconds: the time limit, after which pytest and its processes are killed.
     *arguments: the arguments of pytest.
-    prefix: arguments of Python before `-m pytest`.
+    **variables: environment variables.
   """
-  command = ['prlimit', f'--data={_MOST_MEMORY}', sys.executable, *prefix]
-  command += ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', *arguments]
-  environment = {**os.environ, 'PYTHONPATH': str(copy)}
+  command = ['prlimit', f'--data={_MOST_MEMORY}', sys.executable, '-m']
+  command += ['pytest', '-q', '-p', 'no:cacheprovider', *arguments]
+  environment = {**os.environ, 'PYTHONPATH': str(copy), **variables}
   cache = _ROOT / '.pytest_cache' / 'jax'
   environment.setdefault('JAX_COMPILATION_CACHE_DIR', str(cache))
   process = subprocess.Popen(
@@ -172,37 +191,18 @@ def _pytest(copy, seconds, *arguments, prefix=()):
 
 def _observe(copy, packages, test_file):
   """Runs a test file; returns `seconds` and `reached` for `select`."""
-  data, report = copy.parent / 'coverage', copy.parent / 'report.xml'
-  (copy / 'switch_contexts.py').write_text(_PLUGIN)
-  folders = ','.join(f'bt_acme/{package}' for package in packages)
-  prefix = ['-m', 'coverage', 'run', f'--data-file={data}']
-  options = ['-m', 'not slow', '-p', 'switch_contexts', f'--junitxml={report}']
-  report.unlink(missing_ok=True)
-  done = _pytest(
-    copy,
-    _LONGEST_FILE,
-    *options,
-    test_file,
-    prefix=[*prefix, f'--source={folders}'],
-  )
-  if done is None or not report.exists():
+  (copy / 'observe.py').write_text(_PLUGIN)
+  observed = copy / 'observed.json'
+  observed.unlink(missing_ok=True)
+  source = ' '.join(f'bt_acme/{package}' for package in packages)
+  options = ('-m', 'not slow', '-p', 'observe', test_file)
+  done = _pytest(copy, _LONGEST_FILE, *options, SOURCE=source)
+  if not observed.exists():
     print(f'excluded: {test_file}\n{done[1][-2000:] if done else "too slow"}')
     return {}, {}
-  seconds, failed = collections.Counter(), set()
-  for case in ElementTree.parse(report).iter('testcase'):
-    test = f'{test_file}::{case.get("name").partition("[")[0]}'
-    seconds[test] += float(case.get('time'))
-    if case.find('failure') is not None or case.find('error') is not None:
-      failed.add(test)
-  print(f'{test_file}: {sum(seconds.values()):.1f} s, failed: {failed or "no"}')
-  import coverage  # Only a development environment contains it.
-
-  measured = coverage.CoverageData(str(data))
-  measured.read()
-  return {k: v for k, v in seconds.items() if k not in failed}, {
-    os.path.relpath(file, copy): measured.contexts_by_lineno(file)
-    for file in measured.measured_files()
-  }
+  seconds, reached = json.loads(observed.read_text())
+  print(f'{test_file}: {sum(seconds.values()):.1f} s')
+  return seconds, reached
 
 
 def _observe_all(copies, packages, test_folders, jobs):

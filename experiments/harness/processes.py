@@ -52,6 +52,7 @@ class Process:
 
   Attributes:
     slot: the share of the machine that runs may use.
+    connection: readable if the run has ended or reports a value.
   """
 
   def __init__(self, slot: Slot):
@@ -61,7 +62,7 @@ class Process:
   def start(self, call: Call, log: pathlib.Path) -> None:
     """Starts a run and overwrites a log with its output."""
     if self._process is None or not self._process.is_alive():
-      self._connection, theirs = _SPAWN.Pipe()
+      self.connection, theirs = _SPAWN.Pipe()
       # Until the process can handle signals, they wait.
       mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
       process = _SPAWN.Process(target=_serve, args=(self.slot, theirs))
@@ -69,23 +70,22 @@ class Process:
       signal.pthread_sigmask(signal.SIG_SETMASK, mask)
       theirs.close()
       self._process = process
-    with contextlib.suppress(BrokenPipeError):  # `wait` notes the loss.
-      self._connection.send((call, log))
+    with contextlib.suppress(BrokenPipeError):  # `poll` notes the loss.
+      self.connection.send((call, log))
 
-  def wait(self, seconds: float, on_news: Report) -> int | None:
-    """Waits for the run to end or to report a value.
+  def poll(self, on_news: Report) -> int | None:
+    """Receives a value from the run, if one has arrived on `connection`.
 
     Args:
-      seconds: time limit.
-      on_news: called with a reported value.
+      on_news: called with a value that the run reports.
 
     Returns:
       The exit code of the run, negative for a signal; None if it still runs.
     """
     try:
-      if not self._connection.poll(seconds):
+      if not self.connection.poll():
         return None
-      has_ended, value = self._connection.recv()
+      has_ended, value = self.connection.recv()
     except (EOFError, ConnectionResetError):
       self._signal(os.killpg, signal.SIGTERM)  # Its script may still run.
       self._process.join()
@@ -107,7 +107,7 @@ class Process:
     """Shuts down the process, which does not execute a run."""
     if self._process is not None:
       with contextlib.suppress(OSError):  # The process was killed.
-        self._connection.send(None)
+        self.connection.send(None)
       self._process.join()
       self._process = None
 

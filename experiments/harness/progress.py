@@ -29,8 +29,8 @@ def complete(
   steps: dict[str, int] = {}
   numbers = itertools.count(1)
 
-  def on_end(run: Any, news: str, is_done: bool) -> None:
-    if is_done:
+  def on_end(run: Any, news: str) -> None:
+    if run.is_done(folder):
       outcome = _outcome(run.result(folder)['row'])
       _say(f'{next(numbers)} of {len(runs)}: {run}: {outcome}')
     else:

@@ -1,9 +1,8 @@
 """Executes runs with any number of workers on any number of machines.
 
-All workers share one directory. For each slot of its machine, a worker has a
-thread, which takes the first run that no other worker holds and whose
-dependencies are done, executes it in the process of the slot, and then acts on
-its exit code:
+All workers share one directory. In each free slot of its machine, a worker
+starts the first run that no other worker holds and whose dependencies are done.
+The process of the slot executes it. The worker then acts on its exit code:
 
   0        the run is done, provided that all its output files exist
   128 + n  stopped by signal n and saved: any worker can resume it
@@ -15,11 +14,9 @@ import collections
 import contextlib
 import functools
 import pathlib
-import queue
 import signal
-import threading
 import time
-from concurrent import futures
+from multiprocessing import connection
 from typing import Any, Callable, NamedTuple, Sequence
 
 from bt_acme.runtime import interrupts, workdir_lock
@@ -69,6 +66,22 @@ class Outcome(NamedTuple):
     return 128 + self.signum if self.signum else int(failed)
 
 
+class _Job(NamedTuple):
+  """A run that a process executes.
+
+  Attributes:
+    run: the run.
+    lock: releases the lock of the run.
+    touch: refreshes the lock; returns False if it is lost.
+    began: the time of the start.
+  """
+
+  run: records.Runnable
+  lock: contextlib.ExitStack
+  touch: Callable[[], bool]
+  began: float
+
+
 class Worker:
   """Executes runs in the slots of this machine."""
 
@@ -80,7 +93,7 @@ class Worker:
     *,
     hours: float = float('inf'),
     say: Callable[[str], None] = print,
-    on_end: Callable[[Any, str, bool], None] | None = None,
+    on_end: Callable[[Any, str], None] | None = None,
     on_news: Callable[[Any, Any], None] = lambda run, news: None,
   ):
     """Initializes a worker; `work` starts it.
@@ -92,48 +105,39 @@ class Worker:
       slots: the slots; each executes one run at a time.
       hours: time limit, after which all runs are saved and stopped.
       say: called with each line of status.
-      on_end: called with each run that has ended, its outcome in words, and
-        whether it was done then; by default, the outcome is passed to `say`.
+      on_end: called with each run that has ended and its outcome in words; by
+        default, the outcome is passed to `say`.
       on_news: called with a run and each value that the run reports.
     """
     self._folder = folder.absolute()
     self._todo = todo
-    self._processes = [processes.Process(slot) for slot in slots]
+    self._left = list(todo)  # The runs that are not known to be settled.
+    self._jobs: dict[processes.Process, _Job | None] = {
+      processes.Process(slot): None for slot in slots
+    }
     self._is_mixed = len({slot.is_gpu for slot in slots}) > 1
     self._deadline = time.monotonic() + 3600 * hours
     self._say = say
-    self._on_end = on_end or (lambda run, news, _: say(f'{run.id}: {news}'))
+    self._on_end = on_end or (lambda run, news: say(f'{run.id}: {news}'))
     self._on_news = on_news
-    # Calls of the threads that the main thread makes.
-    self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
     self._done: set[str] = set()  # Cache: a run that is done stays done.
-    # Held to start a run or to stop all; notified when a run has ended.
-    self._changing = threading.Condition()
-    self._is_stopping = False
+    self._next_scan = 0.0
     self._stopped_at = float('inf')
     self._wrong_flags = ''
     self._signum = 0
 
   def work(self) -> Outcome:
     """Executes runs until all are done or failed, or until stopped."""
-    with (
-      interrupts.handled(interrupts.stop_signals(), self._note_signal),
-      futures.ThreadPoolExecutor(len(self._processes)) as threads,
-    ):
-      working = {threads.submit(self._serve, each) for each in self._processes}
+    with interrupts.handled(interrupts.stop_signals(), self._note_signal):
       try:
-        while working:
-          ended, working = futures.wait(
-            working, _POLL_SECONDS, futures.FIRST_COMPLETED
-          )
-          while not self._calls.empty():
-            self._calls.get()()
-          for thread in ended:
-            thread.result()
+        while self._start_runs():
+          self._watch_runs()
           self._stop_if_needed()
       finally:
-        self._ask_to_end()
-    states: dict[str, list[records.Runnable]] = collections.defaultdict(list)
+        for process in self._jobs:
+          process.stop()
+          process.close()
+    states = collections.defaultdict[str, list[records.Runnable]](list)
     for run in self._todo:
       states[self._state(run)].append(run)
     return Outcome(
@@ -141,25 +145,32 @@ class Worker:
       *(len(states['']), self._wrong_flags, self._signum),
     )
 
-  def _serve(self, process: processes.Process) -> None:
-    """Executes runs in a process until all are settled; called in a thread."""
-    # With slots of both kinds, training uses GPUs and evaluations use cores.
-    todo = [
-      run
-      for run in self._todo
-      if not self._is_mixed or process.slot.is_gpu != run.is_evaluation
-    ]
-    with contextlib.closing(process):
-      while todo and not self._is_stopping:
-        for run in list(todo):
-          if self._state(run):
-            todo.remove(run)
-          elif run.is_ready(self._folder) and self._take(run, process):
-            break
-        else:  # The remaining runs wait for others.
-          with self._changing:
-            if not self._is_stopping:
-              self._changing.wait(_SCAN_SECONDS)
+  @property
+  def _is_stopping(self) -> bool:
+    return self._stopped_at < float('inf')
+
+  def _start_runs(self) -> bool:
+    """Starts runs in free slots; returns False once nothing runs or is left."""
+    if not self._is_stopping and time.monotonic() >= self._next_scan:
+      self._next_scan = time.monotonic() + _SCAN_SECONDS
+      for process, job in self._jobs.items():
+        if job is None:
+          self._jobs[process] = self._take_next(process)
+    return any(self._jobs.values()) or bool(
+      self._left and not self._is_stopping
+    )
+
+  def _take_next(self, process: processes.Process) -> _Job | None:
+    """Starts the first available run; returns None if there is none."""
+    for run in list(self._left):
+      if self._state(run):
+        self._left.remove(run)
+      # With slots of both kinds, training uses GPUs and evaluations use cores.
+      elif self._is_mixed and process.slot.is_gpu == run.is_evaluation:
+        continue
+      elif run.is_ready(self._folder) and (job := self._take(run, process)):
+        return job
+    return None
 
   def _state(self, run: records.Runnable) -> str:
     """Returns the final state of a run; empty if the run is not settled."""
@@ -171,69 +182,59 @@ class Worker:
     needed = {self._state(needed) for needed in run.needed}
     return _BLOCKED if needed & {_FAILED, _BLOCKED} else ''
 
-  def _take(self, run: records.Runnable, process: processes.Process) -> bool:
-    """Executes a run; returns False if the run is not available."""
+  def _take(
+    self, run: records.Runnable, process: processes.Process
+  ) -> _Job | None:
+    """Starts a run; returns None if the run is not available."""
     with contextlib.ExitStack() as stack:
       lock = locks.held(records.path_of(self._folder, run, 'lock'))
       try:
         touch = stack.enter_context(lock)
       except BlockingIOError:
-        return False
+        return None
       # No other host executes the run, because its lock was free. On this host,
       # the script of a killed worker may still be saving its state.
       workdir = self._folder / records.WORKDIRS / run.id
       workdir_lock.clear(workdir)
       # Another worker may have finished the run in the meantime.
       if locks.is_held(workdir) or self._state(run):
-        return False
-      began = time.monotonic()
-      code = self._execute(run, process, touch)
-      if code is not None:
-        self._note_end(run, code, time.monotonic() - began)
-    with self._changing:
-      self._changing.notify_all()
-    return True
-
-  def _execute(
-    self,
-    run: records.Runnable,
-    process: processes.Process,
-    touch: Callable[[], bool],
-  ) -> int | None:
-    """Returns the exit code of a run; None if another worker has the run."""
-    with self._changing:
-      if self._is_stopping:
         return None
       records.begin(self._folder, run)
       log = records.path_of(self._folder, run, 'log')
       process.start(run.call(self._folder), log)
-    if process.slot.name:
-      self._tell(self._say, f'{run.id}: starting on {process.slot.name}')
-    on_news = functools.partial(self._tell, self._on_news, run)
-    while (code := process.wait(_POLL_SECONDS, on_news)) is None:
+      if process.slot.name:
+        self._say(f'{run.id}: starting on {process.slot.name}')
+      return _Job(run, stack.pop_all(), touch, time.monotonic())
+
+  def _watch_runs(self) -> None:
+    """Waits a moment, and handles the runs that have ended or report values."""
+    running = {process: job for process, job in self._jobs.items() if job}
+    connection.wait([each.connection for each in running], _POLL_SECONDS)
+    for process, job in running.items():
+      code = process.poll(functools.partial(self._on_news, job.run))
       # Other workers see that this one is alive.
-      if not touch():
+      if code is None and job.touch():
+        continue
+      if code is None:
         # This machine was suspended, and another one has resumed the run.
         process.kill()
         process.close()
-        self._tell(self._say, f'{run.id}: another worker has taken it over')
-        break
-    return code
+        self._say(f'{job.run.id}: another worker has taken it over')
+      else:
+        self._note_end(job.run, code, time.monotonic() - job.began)
+      job.lock.close()
+      self._jobs[process] = None
+      self._next_scan = 0.0
 
   def _note_end(self, run: records.Runnable, code: int, seconds: float) -> None:
     news = records.end(
       self._folder, run, code, seconds, is_stopping=self._is_stopping
     )
-    # When the main thread calls it, the run may have been started again.
-    self._tell(self._on_end, run, news, run.is_done(self._folder))
+    self._on_end(run, news)
     if code == records.WRONG_FLAGS and not self._is_stopping:
       tail = records.tail_of_log(self._folder, run)
       self._wrong_flags = '\n'.join([str(run), *tail])
       self._stop('a script rejected its flags')
-
-  def _tell(self, function: Callable[..., None], *values: Any) -> None:
-    """Calls a function in the main thread, later."""
-    self._calls.put(functools.partial(function, *values))
 
   def _stop_if_needed(self) -> None:
     now = time.monotonic()
@@ -248,18 +249,12 @@ class Worker:
     """Asks all runs to save their state and exit."""
     if not self._is_stopping:
       self._stopped_at = time.monotonic()
-      self._tell(self._say, f'Stopping: {why}.')
-      self._ask_to_end()
-
-  def _ask_to_end(self) -> None:
-    with self._changing:
-      self._is_stopping = True
-      self._changing.notify_all()
-      for process in self._processes:
+      self._say(f'Stopping: {why}.')
+      for process in self._jobs:
         process.stop()
 
   def _kill(self) -> None:
-    for process in self._processes:
+    for process in self._jobs:
       process.kill()
 
   def _note_signal(self, signum: int) -> None:

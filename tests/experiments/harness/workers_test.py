@@ -139,8 +139,8 @@ def _fail(*arguments):
   raise FileNotFoundError(*arguments)
 
 
-def _interrupt(run, news, is_done):
-  del run, news, is_done
+def _interrupt(run, news):
+  del run, news
   os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -199,11 +199,11 @@ def test_the_script_of_a_killed_process_is_stopped(tmp_path):
   code = 'import os, time; print(os.getpid(), flush=True); time.sleep(200)'
   command = [sys.executable, '-c', code]
   process.start(functools.partial(launching.execute, command, tmp_path), log)
-  while not (log.exists() and log.read_text().endswith('\n')):
-    assert process.wait(0.1, print) is None
+  scripts.wait_until(lambda: log.exists() and log.read_text().endswith('\n'))
   (script,) = psutil.Process(process._process.pid).children()
   os.kill(process._process.pid, signal.SIGKILL)
-  assert process.wait(100, print) == processes.PROCESS_LOST
+  assert process.connection.poll(100)
+  assert process.poll(print) == processes.PROCESS_LOST
   _, alive = psutil.wait_procs([script], timeout=100)
   assert all(each.status() == psutil.STATUS_ZOMBIE for each in alive)
 
