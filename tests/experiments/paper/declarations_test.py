@@ -13,7 +13,6 @@ from experiments.harness import runs
 from experiments.paper import artifacts, declarations, scales
 
 _ALL = declarations.Request(tuple(artifacts.ARTIFACTS))
-_SCALES = tuple(scales.SCALES.values())
 
 
 @functools.lru_cache(maxsize=None)
@@ -29,36 +28,32 @@ def make_parse():
 
     def parse(spec):
       settings_class = runs.SETTINGS[spec.script]
-      if spec.script not in parsers:
-        values = absl_flags.FlagValues()
-        monkeypatch.setattr(flags, 'FLAGS', values)
-        if not spec.is_evaluation:
-          absl_flags.DEFINE_string('preset', 'paper', '', flag_values=values)
-        flags.define(settings_class)
-        parsers[spec.script] = values
-      values = parsers[spec.script]
+      values = parsers.setdefault(spec.script, absl_flags.FlagValues())
       monkeypatch.setattr(flags, 'FLAGS', values)
+      if not list(values):
+        absl_flags.DEFINE_string('preset', '', '', flag_values=values)
+        flags.define(settings_class)
       for name in list(values):
         values[name].unparse()
-      rest = values([spec.script, *spec.flags])
-      assert rest == [spec.script]
-      preset = (
-        {}
-        if spec.is_evaluation
-        else presets.get(values['preset'].value, settings_class)
+      assert values([spec.script, *spec.flags]) == [spec.script]
+      name = values['preset'].value
+      return flags.from_flags(
+        settings_class, presets.get(name, settings_class) if name else {}
       )
-      return flags.from_flags(settings_class, preset)
 
     yield parse
 
 
-@pytest.mark.parametrize('scale', _SCALES, ids=list(scales.SCALES))
+@pytest.mark.parametrize('scale', scales.SCALES.values(), ids=scales.SCALES)
 def test_scripts_accept_all_commands(parse, scale):
-  specs = [spec for spec in _specs(scale.name) if spec.seed == 0]
-  assert {spec.script for spec in specs} == {
-    *('run_ngu', 'run_r2d2', 'run_bt', 'evaluate')
+  # Commands of one arm differ only in the environment and in what they need.
+  different = {
+    (spec.stage, spec.arm, ':' in spec.env, *(n[::2] for n in spec.needs)): spec
+    for spec in _specs(scale.name)
   }
-  for spec in specs:
+  scripts = {spec.script for spec in different.values()}
+  assert scripts == {'run_ngu', 'run_r2d2', 'run_bt', 'evaluate'}
+  for spec in different.values():
     settings = parse(spec)
     if spec.is_evaluation:
       assert settings.evaluation.episodes == scale.final_episodes
@@ -68,22 +63,15 @@ def test_scripts_accept_all_commands(parse, scale):
       assert settings.run.env == spec.env
 
 
-@pytest.mark.parametrize('scale', _SCALES, ids=list(scales.SCALES))
-def test_all_environments_exist(scale):
+@pytest.mark.parametrize('scale', scales.SCALES.values(), ids=scales.SCALES)
+def test_environments_exist_and_ids_are_unique_after_dependencies(scale):
   for env in scale.envs:
     environments.validate(env)
     environments.validate(scales.pretraining_env(env))
-
-
-@pytest.mark.parametrize('scale', _SCALES, ids=list(scales.SCALES))
-def test_ids_are_unique_and_dependencies_come_first(scale):
-  specs = _specs(scale.name)
-  counts = collections.Counter(spec.id for spec in specs)
-  assert max(counts.values()) == 1
-  places = {spec.id: i for i, spec in enumerate(specs)}
-  for spec in specs:
-    for need in spec.needs:
-      assert places[need.run.id] < places[spec.id]
+  places = {spec.id: i for i, spec in enumerate(_specs(scale.name))}
+  assert len(places) == len(_specs(scale.name))
+  for spec in _specs(scale.name):
+    assert all(places[need.run.id] < places[spec.id] for need in spec.needs)
 
 
 def test_the_papers_runs():

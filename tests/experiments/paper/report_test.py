@@ -26,7 +26,6 @@ def _data():
   return fake.data((*data.runs, running, failed), (*data.scores, training))
 
 
-@pytest.mark.parametrize('artifact', artifacts.ARTIFACTS)
 @pytest.mark.parametrize(
   ('data', 'suites'),
   [
@@ -36,30 +35,32 @@ def _data():
   ],
   ids=['data', 'nothing', 'no environments'],
 )
-def test_every_artifact_is_written_and_shown(artifact, data, suites, tmp_path):
+def test_every_artifact_is_written_and_shown(data, suites, tmp_path):
   found = results.Results(data, suites)
-  folder = tmp_path / 'results'
-  paths, section = report.render(artifact, found, folder)
-  assert paths
-  assert set(paths) == set(folder.iterdir())
-  assert {path.stem for path in paths} == {artifact}
-  one = artifacts.ARTIFACTS[artifact]
-  assert section.startswith(f'## {artifact}: {one.title}\n')
-  assert section.endswith('\n')
-  if one.is_figure and not data.runs:
-    assert 'Nothing is drawn' in paths[0].read_text()
+  for artifact, one in artifacts.ARTIFACTS.items():
+    folder = tmp_path / artifact
+    formats = [one for one in report.FORMATS if one != 'pdf']
+    paths, section = report.render(artifact, found, folder, formats)
+    assert paths
+    assert set(paths) == set(folder.iterdir())
+    assert {path.stem for path in paths} == {artifact}
+    assert section.startswith(f'## {artifact}: {one.title}\n')
+    assert section.endswith('\n')
+    if one.is_figure and not data.runs:
+      assert 'Nothing is drawn' in paths[0].read_text()
 
 
 def test_a_report_links_to_a_picture_with_a_caption_file(tmp_path):
   found = results.Results(_data(), fake.ALL_SUITES)
-  paths, section = report.render('fig9', found, tmp_path / 'results', ('png',))
+  formats = ('png', 'pdf', 'md')  # The last one is for tables.
+  paths, section = report.render('fig9', found, tmp_path / 'results', formats)
   assert '](results/fig9.png)' in section
   failed = f'Failed with exit code 3: {_data().runs[-1].run_id}.'
   assert f'- {failed}' in section
-  assert [path.name for path in paths] == ['fig9.png', 'fig9.txt']
+  assert [path.suffix for path in paths] == ['.png', '.pdf', '.txt']
   assert set(paths) == set((tmp_path / 'results').iterdir())
   assert paths[0].read_bytes().startswith(b'\x89PNG')
-  caption = paths[1].read_text()
+  caption = paths[2].read_text()
   assert failed in caption and 'bt_rnd was not run on' in caption
 
 
@@ -77,8 +78,10 @@ def test_published_results_can_be_read_and_shown_again(places, tmp_path):
   folder, readme = places
   source = folders.Folder(tmp_path / 'runs', scales.get('laptop'))
   source.ask(declarations.Request(('table9', 'fig9'), seeds=(7,)))
-  for _ in range(2):  # The second call replaces the results of the first.
-    path = report.publish(source, _data())
+  old = folder / 'laptop' / 'results' / 'fig1.png'
+  old.parent.mkdir(parents=True)
+  old.touch()
+  path = report.publish(source, _data())
   assert path == folder / 'laptop' / 'README.md'
   text = path.read_text()
   assert 'table9 fig9 --scale=laptop --seeds=7\n' in text
