@@ -45,7 +45,8 @@ _MOST_MEMORY = 8 << 30  # Bytes. A mutant may request any amount.
 _PLUGIN = """
 import collections, coverage, json, os
 
-measured = coverage.Coverage(data_file=None, source=os.environ['SOURCE'].split())
+source = os.environ['SOURCE'].split()
+measured = coverage.Coverage(data_file=None, source=source)
 measured.start()
 seconds, failed = collections.Counter(), set()
 

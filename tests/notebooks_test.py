@@ -34,14 +34,18 @@ def _outputs(notebook):
   return [output for cell in code for output in cell.outputs]
 
 
-def _make(name):
-  return _make_notebooks().make(NOTEBOOKS[name])
-
-
 @pytest.mark.parametrize('name', sorted(NOTEBOOKS))
-def test_it_is_made_from_its_source(name):
-  made = NOTEBOOKS[name].with_suffix('.ipynb').read_text()
-  assert made == _make(name), 'Run `make notebooks`.'
+def test_it_is_made_from_its_source_has_outputs_and_opens_in_colab(name):
+  path = NOTEBOOKS[name].with_suffix('.ipynb')
+  made = _make_notebooks().make(NOTEBOOKS[name])
+  assert path.read_text() == made, 'Run `make notebooks`.'
+  outputs = _outputs(jupytext.read(path))
+  assert outputs, f'Run scripts/make_notebooks.py --execute {name}.'
+  assert all(output.output_type != 'error' for output in outputs)
+  cells = jupytext.read(NOTEBOOKS[name]).cells
+  assert f'notebooks/{name}.ipynb' in cells[0].source
+  assert 'colab-badge.svg' in cells[0].source
+  assert any('git+https' in cell.source for cell in cells[:4])
 
 
 def test_outputs_depend_on_earlier_cells(tmp_path):
@@ -58,23 +62,6 @@ def test_outputs_depend_on_earlier_cells(tmp_path):
   assert made(source).count('output_type') == 2
   source.write_text(source.read_text().replace('x = 1', 'x = 2'))
   assert made(source).count('output_type') == 0
-
-
-@pytest.mark.parametrize('name', sorted(NOTEBOOKS))
-def test_it_has_outputs(name):
-  notebook = jupytext.read(NOTEBOOKS[name].with_suffix('.ipynb'))
-  outputs = _outputs(notebook)
-  run = 'scripts/make_notebooks.py --execute'
-  assert outputs, f'Run {run} {name}.'
-  assert all(output.output_type != 'error' for output in outputs)
-
-
-@pytest.mark.parametrize('name', sorted(NOTEBOOKS))
-def test_it_opens_in_colab_and_installs(name):
-  cells = jupytext.read(NOTEBOOKS[name]).cells
-  assert f'notebooks/{name}.ipynb' in cells[0].source
-  assert 'colab-badge.svg' in cells[0].source
-  assert any('git+https' in cell.source for cell in cells[:4])
 
 
 # Makes runs small, like those of the documentation.
