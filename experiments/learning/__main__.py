@@ -38,7 +38,7 @@ README.md.
 import dataclasses
 import os
 import pathlib
-from typing import List, Sequence
+from typing import List
 
 from bt_acme.config import checks
 from experiments import command_line
@@ -97,35 +97,19 @@ def run(config: LearningConfig) -> int:
     if table.claim in config.chosen
   ]
   runs = results.runs(tables)
+  found = results.of_folder(runs, folder)
   code = 0
   if config.run:
-    code = complete(runs, folder, processes=config.jobs)
+    todo = [run for run in runs if run not in found]
+    code = progress.complete(todo, folder, processes=config.jobs)
     if code > _FAILED:
       return code  # Interrupted.
-  found = results.of_folder(runs, folder)
+    found = results.of_folder(runs, folder)
   print(report.report(tables, found))
   if config.publish:
     results.add(found, results.PUBLISHED)
     report.publish()
   return code
-
-
-def complete(
-  runs: Sequence[claims.Run], folder: pathlib.Path, *, processes: int
-) -> int:
-  """Executes the runs that have no result, and the runs that they depend on.
-
-  Args:
-    runs: the requested runs.
-    folder: directory of results and behaviors, shared by all workers.
-    processes: number of runs at a time.
-
-  Returns:
-    An exit code; failures have been printed.
-  """
-  found = results.of_folder(runs, folder)
-  todo = [run for run in runs if run not in found]
-  return progress.complete(todo, folder, processes=processes)
 
 
 if __name__ == '__main__':

@@ -23,7 +23,6 @@ class Printed(NamedTuple):
     frames: frames with reward; 0 if none or unknown.
     value: the printed digits.
     spread: the printed standard deviation over seeds; empty without one.
-    bold: whether the number is printed in bold.
   """
 
   artifact: str
@@ -34,7 +33,6 @@ class Printed(NamedTuple):
   frames: int
   value: str
   spread: str
-  bold: bool
 
   @property
   def decimals(self) -> int:

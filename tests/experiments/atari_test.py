@@ -4,18 +4,17 @@ import collections
 import csv
 import json
 
-import jax
 import numpy as np
 import pytest
 from PIL import Image
 
-from bt_acme import assembly, behaviors, environments
+from bt_acme import assembly
 from bt_acme import config as config_lib
 from bt_acme.config import names
 from bt_acme.config import run as run_config
-from bt_acme.core.intrinsic import host_reward
 from bt_acme.environments import atari
 from experiments.atari import explore, learn, montezuma, room_map
+from tests.agents import fakes
 
 _LEFT, _RIGHT = 4, 3
 
@@ -223,31 +222,18 @@ def _export_untrained(script, flags):
   """Replaces the launched run: exports an untrained behavior."""
   assert script == 'run_ngu.py'
   assert '--num_evaluators=0' in flags and '--preset=atari_small' in flags
-  (workdir,) = [
-    run_config.RunConfig(workdir=flag.partition('=')[2])
-    for flag in flags
-    if flag.startswith('--workdir=')
-  ]
+  (workdir,) = (x[10:] for x in flags if x.startswith('--workdir='))
   settings = {'torso_size': 8, 'lstm_size': 8, 'head_size': 8}
   agent = assembly.Agent(
     names.build(config_lib.NGUConfig, {**settings, 'memory_capacity': 50}),
-    assembly.spec_of(environments.make(montezuma.GAME, seed=0), montezuma.GAME),
+    assembly.spec_by_name(montezuma.GAME),
   )
-  key = jax.random.key(0)
-  behaviors.export(
-    workdir.behavior_folder,
-    agent=agent,
-    variables=assembly.Variables(
-      agent.network.init(key), agent.intrinsic.init(key)
-    ),
-    statistics=host_reward.HostReward(agent.intrinsic.config, 1)
-    .statistics()
-    .merged(),
-    actor_steps=0,
-  )
+  run = run_config.RunConfig(workdir=workdir)
+  fakes.export_agent(run.behavior_folder, agent)
   return 0
 
 
+@pytest.mark.usefixtures('shared_functions')
 def test_exploring_prints_a_table_and_draws_the_rooms(tmp_path, capsys):
   _write_run(tmp_path, montezuma.GAME)
   config = explore.ExploreConfig(

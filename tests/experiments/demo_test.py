@@ -2,19 +2,21 @@
 
 import dataclasses
 import json
-import types
 
 import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
+import bt_acme
+from bt_acme.config import names
 from bt_acme.core import types as core_types
 from bt_acme.evaluation import control_view
-from experiments import launching
 from experiments.demo import __main__ as demo
 from experiments.demo import plan as plan_lib
 from experiments.demo import report
-from experiments.harness import records, small_runs, workers
+from experiments.harness import records, small_runs
+from launch import run_bt
+from tests.experiments.harness import fakes
 
 # Pre-training is too short for the learner.
 pytestmark = pytest.mark.filterwarnings('ignore:The learner took no step')
@@ -72,26 +74,14 @@ def _in(folder, plan=_PLAN):
 def execute_in_this_process(shared_functions):
   """Executes all runs in this process, which compiles each function once."""
   del shared_functions
-
-  def worker(folder, runs, slots, **callbacks):
-    def work():
-      assert len(slots) == 2
-      for run in runs:
-        assert run.is_ready(folder)
-        run.call(folder)(lambda news: None)
-      return workers.Outcome(len(runs), [], [], 0)
-
-    return types.SimpleNamespace(work=work)
-
-  with pytest.MonkeyPatch.context() as patch:
-    patch.setattr(workers, 'Worker', worker)
+  with fakes.worker_in_this_process():
     yield
 
 
 @pytest.fixture(name='finished', scope='module')
 def run_demo(tmp_path_factory, here):
   folder = tmp_path_factory.mktemp('demo')
-  assert demo.run(_in(folder), launch=_launch_in_one_process) == 0
+  assert demo.run(_in(folder), launch=_launch_in_this_process) == 0
   return folder
 
 
@@ -106,7 +96,7 @@ def test_shipped_behaviors_are_shown_and_used_as_a_bank(tmp_path, here, capsys):
   assert shown < output.index('== 2 of 3') < output.index('control.gif')
   columns = 'task random pi_p R2D2 + BT bank, uniform bank, learned'.split()
   assert columns in [line.split() for line in output.splitlines()]
-  assert 'with learned priorities.' in output and 'NGU' not in output
+  assert 'with learned priorities.' in output and 'NGU explores' not in output
   solved, random = (
     _BANK.run(name, _TASK, 3).result(tmp_path)['row']['solved']
     for name in ('pi_p', 'random')
@@ -125,11 +115,15 @@ def _never(script, flags):
   raise AssertionError((script, flags))
 
 
-def _launch_in_one_process(script, flags):
-  """Executes the launch script in a single process, which takes less time."""
-  return launching.launch(
-    script, [*flags, '--lp_launch_type=in_process', '--num_actors=1']
-  )
+def _launch_in_this_process(script, flags):
+  """Executes the run of a launch script in this process."""
+  assert script == 'run_bt.py'
+  defaults = {**names.defaults_of(run_bt.Settings), 'preset': ''}
+  given = dict(flag.removeprefix('--').split('=', 1) for flag in flags)
+  values = {name: type(defaults[name])(x) for name, x in given.items()}
+  behaviors = values.pop('behavior').split(',')
+  bt_acme.transfer(values.pop('env'), behaviors, progress='off', **values)
+  return 0
 
 
 def _times(folder):
@@ -144,7 +138,7 @@ def _runs(plan):
 def test_a_finished_demo_is_shown_again_without_new_runs(finished, capsys):
   before = _times(finished)
   assert len(before) == len(_runs(_PLAN)) == 6
-  assert demo.run(_in(finished), launch=_launch_in_one_process) == 0
+  assert demo.run(_in(finished), launch=_launch_in_this_process) == 0
   assert before == _times(finished)
   output = capsys.readouterr().out
   assert 'Reused the results of 3 of 3 runs.' in output

@@ -12,8 +12,11 @@ import hashlib
 import json
 import os
 import pathlib
+import pickle
 import sys
 import time
+import types
+from unittest import mock
 
 
 def executions(folder):
@@ -98,6 +101,26 @@ def _complete(*ids):
 
   todo = [fakes.Write(each) for each in ids]
   return progress.complete(todo, pathlib.Path.cwd(), processes=1)
+
+
+@contextlib.contextmanager
+def worker_in_this_process():
+  """Replaces workers by one that executes all runs in this process."""
+  from experiments.harness import workers
+
+  def make(folder, runs, slots, *, on_end=lambda *_: None, **callbacks):
+    def work():
+      for run in runs:
+        assert run.is_ready(folder)
+        # A process of a slot receives a pickled function.
+        pickle.loads(pickle.dumps(run.call(folder)))(lambda news: None)
+        on_end(run, 'ended')
+      return workers.Outcome(len(runs), [], [], 0)
+
+    return types.SimpleNamespace(work=work)
+
+  with mock.patch.object(workers, 'Worker', make):
+    yield
 
 
 # Runs that are scripts.

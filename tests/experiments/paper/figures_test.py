@@ -185,24 +185,6 @@ def test_medians_use_only_environments_that_all_arms_have():
   assert f'ez was not run on: {fake.NEAR}.' in problems
 
 
-def test_excess_seeds_are_ignored_and_reported():
-  values = fake.random(['r2d2'], [fake.NEAR, fake.FAR])
-  values['r2d2', fake.FAR] = values['r2d2', fake.FAR][:2]
-  figure = fake.figure('fig3', fake.curves(values))
-  expected = np.median(
-    [
-      np.mean(normalized_scores.normalize(env, values['r2d2', env][:2]), axis=0)
-      for env in (fake.NEAR, fake.FAR)
-    ],
-    axis=0,
-  )
-  np.testing.assert_allclose(figure.panels[0].lines[0].values, expected)
-  sentences = dataset_lib.sentences(figure.problems)
-  (problem,) = (x for x in sentences if 'seeds' in x)
-  assert 'only 2 seeds' in problem and problem.endswith(f': {fake.FAR}.')
-  assert 'seeds per environment: 2;' in figure.caption
-
-
 def test_unfinished_runs_count_only_if_no_run_is_done():
   far = fake.random_curves(['r2d2'], [fake.FAR], seeds=2)
   failed = far.runs[1]._replace(status=dataset_lib.FAILED, exit_code=1)

@@ -23,13 +23,21 @@ def make_run(tmp_path, capsys, monkeypatch):
 
   def run(*arguments, kind='ok'):
     monkeypatch.setattr(launching, 'command_of', fakes.command_of(kind))
+    monkeypatch.setenv('JAX_PLATFORMS', 'cpu')  # A machine without a GPU.
     folder = f'--folder={tmp_path / "folder"}'
-    code = paper.main([*arguments, folder, '--slots=cpu:1'])
+    code = paper.main([folder, '--slots=cpu:1', *arguments])
     printed = capsys.readouterr()
     return code, printed.out, printed.err
 
   run.folder = tmp_path / 'folder'
   return run
+
+
+@pytest.fixture(name='in_this_process')
+def execute_in_this_process():
+  """Executes fake scripts without a process for each slot."""
+  with fakes.worker_in_this_process():
+    yield
 
 
 @pytest.mark.parametrize(
@@ -51,6 +59,7 @@ def make_run(tmp_path, capsys, monkeypatch):
     (['status', 'table3'], 'Remove the artifact'),
     (['render', 'table3', '--arms=r2d2'], 'Use --seeds, --games'),
     (['table3', '--hours=nan'], 'must be positive'),
+    (['table3', '--slots=cpu:1,gpu:7/2'], 'slots=gpu:7: JAX does not find'),
   ],
 )
 def test_mistakes_are_reported_in_one_line_and_write_nothing(
@@ -114,14 +123,6 @@ def test_an_artifact_is_planned_executed_gathered_and_extended(run):
   assert all(f'\nC{i},' in verdicts for i in range(1, 23))
 
 
-def test_work_on_a_missing_gpu_writes_nothing(tmp_path, capsys, monkeypatch):
-  monkeypatch.setenv('JAX_PLATFORMS', 'cpu')  # On any machine.
-  folder = tmp_path / 'folder'
-  code = paper.main(['table3', f'--folder={folder}', '--slots=gpu:0'])
-  assert code == 2 and not folder.exists()
-  assert 'slots=gpu:0' in capsys.readouterr().err
-
-
 def test_a_failed_run_is_shown_as_failed(run):
   part = (f'--games={_ENV}', '--seeds=0', '--arms=bt_ngu')
   code, out, _ = run('work', 'table3', *part, kind='fails')
@@ -142,23 +143,24 @@ def test_invalid_flags_stop_the_work_with_their_message(run):
   assert not (run.folder / 'runs.csv').exists()
 
 
-@pytest.mark.parametrize(
-  'change',
-  [['--scale=laptop'], ['--set=learning_rate=0.1'], ['--pretraining=shared']],
-)
-def test_a_directory_with_other_settings_is_not_changed(run, change):
+@pytest.mark.usefixtures('in_this_process')
+def test_a_directory_with_other_settings_is_not_changed(run):
   run('work', 'table3', f'--games={_ENV}', '--seeds=0', '--arms=r2d2')
   before = scripts.contents(run.folder)
-  code, _, err = run('work', 'table3', *change)
-  assert code == 2 and 'was created with other settings' in err
-  assert change[0].rpartition('=')[2] in err
-  assert scripts.contents(run.folder) == before
+  for change in (
+    *('--scale=laptop', '--set=learning_rate=0.1', '--pretraining=shared'),
+  ):
+    code, _, err = run('work', 'table3', change)
+    assert code == 2 and 'was created with other settings' in err
+    assert change.rpartition('=')[2] in err
+    assert scripts.contents(run.folder) == before
 
 
 @pytest.mark.parametrize(
   ('kind', 'num_policies', 'words'),
   [('shared', 1, 'once for all seeds'), ('per_seed', 2, 'for each seed')],
 )
+@pytest.mark.usefixtures('in_this_process')
 def test_seeds_share_a_policy_or_have_their_own(run, kind, num_policies, words):
   flag = f'--pretraining={kind}'
   part = (f'--games={_ENV}', '--seeds=0,1', '--arms=bt_ngu', '--format=md')
