@@ -61,15 +61,6 @@ def defects(traced):
   return found
 
 
-def precisions(traced):
-  """Returns the precisions of all products."""
-  return {
-    equation.params['precision']
-    for equation, _ in operations.equations(traced.jaxpr.jaxpr)
-    if 'precision' in equation.params
-  }
-
-
 # BT's functions contain those of R2D2.
 @pytest.mark.parametrize('kind', ('ngu', 'bt'))
 def test_functions_lower_with_the_configured_precision(kind, tmp_path):
@@ -81,17 +72,17 @@ def test_functions_lower_with_the_configured_precision(kind, tmp_path):
     traced = function.jitted.trace(*function.arguments)
     assert not defects(traced), function.name
     if function.name.endswith('step'):
-      assert precisions(traced) == {(highest, highest)}, function.name
+      precisions = {
+        equation.params.get('precision', (highest, highest))
+        for equation, _ in operations.equations(traced.jaxpr.jaxpr)
+      }
+      assert precisions == {(highest, highest)}, function.name
     names.append(function.name)
   assert names == ['learner init', 'learner step'] + [
     f'{selecting} {function}'
     for selecting in ('policy', 'server', 'server with rewards')
     for function in ('start', 'step')
   ]
-
-
-def shapes(tree):
-  return jax.tree.map(lambda x: (tuple(x.shape), x.dtype), tree)
 
 
 @pytest.mark.parametrize('kind', ('ngu', 'bt'))
@@ -114,8 +105,11 @@ def test_functions_of_a_policy_lower_as_it_calls_them(kind, tmp_path):
   policy.request(
     inputs._replace(observation=observation, is_first=np.ones(2, bool))
   )
-  lowered = [start.arguments, step.arguments]
-  assert shapes(called) == shapes(lowered)
+  called, lowered = (
+    jax.tree.map(lambda x: (tuple(x.shape), x.dtype), arguments)
+    for arguments in (called, [start.arguments, step.arguments])
+  )
+  assert called == lowered
 
 
 def test_core_of_external_agents_lowers(tmp_path):

@@ -4,6 +4,7 @@ import importlib
 import json
 import pathlib
 import sys
+from unittest import mock
 
 import pytest
 
@@ -26,29 +27,13 @@ from tests import python
 ROOT = pathlib.Path(__file__).parents[1]
 
 
-def alternating(log, name, costs):
-  costs = iter(costs)
-
-  def side():
-    log.append(name)
-    return next(costs)
-
-  return side
-
-
 def test_sides_alternate_and_the_first_round_is_ignored():
-  log = []
-  row = harness.measure(
-    harness.Comparison(
-      'x',
-      'ms',
-      alternating(log, 'a', [99.0, 2.0, 4.0, 5.0]),
-      alternating(log, 'b', [1.0, 8.0, 8.0, 15.0]),
-      limit=1.0,
-    ),
-    rounds=3,
-  )
-  assert log == ['a', 'b'] * 4
+  sides = mock.Mock()
+  sides.a.side_effect = [99.0, 2.0, 4.0, 5.0]
+  sides.b.side_effect = [1.0, 8.0, 8.0, 15.0]
+  comparison = harness.Comparison('x', 'ms', sides.a, sides.b, limit=1.0)
+  row = harness.measure(comparison, rounds=3)
+  assert sides.mock_calls == [mock.call.a(), mock.call.b()] * 4
   assert (row['ours'], row['theirs'], row['rounds']) == (4e3, 8e3, 3)
   assert (row['ratio'], row['ratio_min'], row['ratio_max']) == (3.0, 2.0, 4.0)
   assert (row['limit'], row['fraction']) == (1e3, 0.25)

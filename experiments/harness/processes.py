@@ -102,6 +102,8 @@ class Process:
   def kill(self) -> None:
     """Kills the process and its child processes."""
     self._signal(os.killpg, signal.SIGKILL)
+    # A process that has just been started has no group of its own yet.
+    self._signal(os.kill, signal.SIGKILL)
 
   def close(self) -> None:
     """Shuts down the process, which does not execute a run."""

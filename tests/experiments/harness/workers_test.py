@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from unittest import mock
 
 import psutil
 import pytest
@@ -129,26 +130,19 @@ def test_ctrl_c_stops_the_worker_and_a_second_one_kills(
 
 def test_a_worker_drops_a_run_whose_lock_is_lost(work, monkeypatch):
   monkeypatch.setattr(locks, '_TOUCH_SECONDS', 0.0)
-  monkeypatch.setattr(os, 'utime', _fail)
+  monkeypatch.setattr(os, 'utime', mock.Mock(side_effect=FileNotFoundError))
   lines = []
   work(fakes.Write('waits'), num_slots=1, hours=0.8 / 3600, say=lines.append)
   assert any('another worker has taken it over' in line for line in lines)
-
-
-def _fail(*arguments):
-  raise FileNotFoundError(*arguments)
-
-
-def _interrupt(run, news):
-  del run, news
-  os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_a_run_that_is_still_saving_is_not_started_again(tmp_path, work):
   saving, other = fakes.Write('saving'), fakes.Write('other')
   workdir = tmp_path / records.WORKDIRS / saving.id
   with locks.workdir_lock.held(str(workdir)):
-    outcome = work(saving, other, on_end=_interrupt)
+    outcome = work(
+      saving, other, on_end=lambda *_: os.kill(os.getpid(), signal.SIGINT)
+    )
   assert (outcome.done, outcome.left) == (1, 1)
   assert work(saving, other).done == 2
 

@@ -37,22 +37,6 @@ def test_numbers_have_known_arms_games_and_metrics(table):
   assert set(keys.values()) == {1}
 
 
-def test_numbers_match_values_copied_by_hand():
-  found = {
-    (n.artifact, n.arm, n.env or n.suite, n.metric, n.frames): n
-    for table in ('table2', 'table3', 'table6', 'table10')
-    for n in published.numbers(table)
-  }
-  billion = 10**9
-  score = found['table6', 'r2d2', 'fishing_derby', 'score', 5 * billion]
-  assert (score.value, score.spread) == ('12.80', '77.79')
-  assert found['table2', 'ngu', 'full', 'num_above_human', 0].value == '27'
-  one = found['table3', 'bt_rnd', 'full', 'median', billion]
-  assert one.value == '280.04'
-  task = found['table10', 'ngu', 'hero:miners_hard', 'score', 0]
-  assert (task.value, task.spread, task.decimals) == ('-1473', '', 0)
-
-
 @pytest.mark.parametrize(
   'artifact, runs',
   [
