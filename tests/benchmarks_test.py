@@ -114,12 +114,11 @@ def test_list_and_unknown_names(command_line, capsys):
     for name in catalog.BENCHMARKS
   ],
 )
-def test_a_benchmark_returns_rows(name, tmp_path):
+def test_a_benchmark_returns_rows(name, tmp_path, command_line, capsys):
   path = tmp_path / 'results.json'
-  arguments = (name, '--quick', '--rounds=1', f'--json={path}')
-  result = python.run('-m', 'benchmarks', *arguments, cwd=ROOT)
-  assert result.returncode == 0, result.stderr
-  assert name in result.stdout
+  command_line(name, '--quick', '--rounds=1', f'--json={path}')
+  assert main.main() == 0, capsys.readouterr().err
+  assert name in capsys.readouterr().out
   rows = json.loads(path.read_text())[name]['rows']
   assert rows
   for row in rows:

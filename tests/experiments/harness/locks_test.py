@@ -62,6 +62,13 @@ def test_the_lock_of_another_host_is_respected_until_it_is_stale(folder):
     pass
 
 
+def test_a_crashed_local_owner_loses_its_lock_immediately(folder):
+  _write(folder, host=socket.gethostname())  # Unlocked by the kernel.
+  assert not locks.is_held(folder)
+  with locks.held(folder):
+    pass
+
+
 def test_an_owner_notices_that_its_lock_was_replaced(folder, monkeypatch):
   monkeypatch.setattr(locks, '_TOUCH_SECONDS', 0.0)
   path = folder / 'run.lock'
