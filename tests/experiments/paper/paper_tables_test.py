@@ -192,9 +192,6 @@ def test_tasks_correspond_to_the_papers_by_order():
 )
 def test_another_budget_or_scale_is_not_comparable(fields):
   data = published.data('table7')
-  for artifact in ('table7', 'table5'):
-    table = fake.table(artifact, data)
-    assert any(cell.comparable for cell in _cells(table))
   runs = tuple(run._replace(**fields) for run in data.runs)
   changed = dataset_lib.Dataset(runs, data.scores)
   for artifact in ('table7', 'table5'):
