@@ -74,9 +74,8 @@ class Run:
 
   def _read(self) -> None:
     """Reads the learned parameters; logs are read on first access."""
-    self.actor_steps, self.variables, self.statistics = recorded_agent.read_policy(
-      self._config, self.agent
-    )
+    learned = recorded_agent.read_policy(self._config, self.agent)
+    self.actor_steps, self.variables, self.statistics = learned
     for log in ('episodes', 'learner', 'evaluations'):
       vars(self).pop(log, None)
 

@@ -98,80 +98,8 @@ def make_learner_core(
     hold_flights=hold_flights,
     kickstarting=kickstarting,
   )
-  optimizer = _optimizer(learner, learner.learning_rate)
-  if intrinsic is not None:
-    intrinsic_optimizer = _optimizer(
-      learner, intrinsic.config.intrinsic_learning_rate
-    )
-
-  def init(
-    key: types.PRNGKey, params: Optional[types.Params] = None
-  ) -> LearnerState:
-    key, intrinsic_key, step_key = jax.random.split(key, 3)
-    # The step donates its state, so it needs copies: one buffer cannot be
-    # donated twice, and the caller may still use the parameters for acting.
-    params = network.init(key) if params is None else params
-    params = jax.tree.map(jnp.array, params)
-    intrinsic_params: types.Params = {}
-    intrinsic_opt_state: optax.OptState = ()
-    if intrinsic is not None:
-      intrinsic_params = intrinsic.init(intrinsic_key)
-      intrinsic_opt_state = intrinsic_optimizer.init(intrinsic_params)
-    return LearnerState(
-      params=params,
-      target_params=jax.tree.map(jnp.copy, params),
-      opt_state=optimizer.init(params),
-      intrinsic_params=intrinsic_params,
-      intrinsic_opt_state=intrinsic_opt_state,
-      learner_steps=jnp.zeros([], jnp.int32),
-      key=step_key,
-    )
-
-  def step(
-    state: LearnerState, batch: types.SequenceBatch, probabilities: jax.Array
-  ) -> Tuple[LearnerState, jax.Array, types.Metrics]:
-    observations = frame_stacking.stack_frames(batch.frames, num_stacked)
-    params, opt_state, gradients, (priorities, metrics) = _descend(
-      loss,
-      optimizer,
-      state.params,
-      state.opt_state,
-      state.target_params,
-      batch,
-      observations,
-      probabilities,
-      state.learner_steps,
-    )
-    metrics['gradient_norm'] = optax.tree.norm(gradients)
-    state = state._replace(
-      params=params,
-      opt_state=opt_state,
-      learner_steps=state.learner_steps + 1,
-    )
-    if intrinsic is not None:
-      # The key depends only on the step number, so that runs are reproducible.
-      key = jax.random.fold_in(state.key, state.learner_steps)
-      params, opt_state, _, intrinsic_metrics = _descend(
-        intrinsic.sequence_loss,
-        intrinsic_optimizer,
-        state.intrinsic_params,
-        state.intrinsic_opt_state,
-        observations,
-        batch.action,
-        batch.valid,
-        key,
-      )
-      state = state._replace(
-        intrinsic_params=params, intrinsic_opt_state=opt_state
-      )
-      metrics.update(intrinsic_metrics)
-    period = learner.target_update_period
-    metrics['target_copies'] = state.learner_steps // period
-    target_params = optax.periodic_update(
-      state.params, state.target_params, state.learner_steps, period
-    )
-    return state._replace(target_params=target_params), priorities, metrics
-
+  init = functools.partial(_init, network, intrinsic, learner)
+  step = functools.partial(_step, loss, intrinsic, learner, num_stacked)
   # Initialization runs only once: optimizing it costs more time than it saves.
   options = {'xla_backend_optimization_level': 0}
   return LearnerCore(
@@ -190,12 +118,100 @@ def without_key(state: LearnerState) -> LearnerState:
 
 
 def _optimizer(
-  learner: config_lib.LearnerConfig, learning_rate: float
+  learner: config_lib.LearnerConfig,
+  intrinsic: Optional[intrinsic_lib.IntrinsicNetworks] = None,
 ) -> optax.GradientTransformation:
+  """Returns the optimizer of the Q-network, or of the intrinsic networks."""
+  learning_rate = learner.learning_rate
+  if intrinsic is not None:
+    learning_rate = intrinsic.config.intrinsic_learning_rate
   return optax.chain(
     optax.clip_by_global_norm(learner.max_gradient_norm),
     optax.adam(learning_rate, eps=learner.adam_epsilon),
   )
+
+
+def _init(
+  network: networks.QNetwork,
+  intrinsic: Optional[intrinsic_lib.IntrinsicNetworks],
+  learner: config_lib.LearnerConfig,
+  key: types.PRNGKey,
+  params: Optional[types.Params] = None,
+) -> LearnerState:
+  key, intrinsic_key, step_key = jax.random.split(key, 3)
+  # The step donates its state, so it needs copies: one buffer cannot be donated
+  # twice, and the caller may still use the parameters for acting.
+  params = network.init(key) if params is None else params
+  params = jax.tree.map(jnp.array, params)
+  intrinsic_params: types.Params = {}
+  intrinsic_opt_state: optax.OptState = ()
+  if intrinsic is not None:
+    intrinsic_params = intrinsic.init(intrinsic_key)
+    optimizer = _optimizer(learner, intrinsic)
+    intrinsic_opt_state = optimizer.init(intrinsic_params)
+  return LearnerState(
+    params=params,
+    target_params=jax.tree.map(jnp.copy, params),
+    opt_state=_optimizer(learner).init(params),
+    intrinsic_params=intrinsic_params,
+    intrinsic_opt_state=intrinsic_opt_state,
+    learner_steps=jnp.zeros([], jnp.int32),
+    key=step_key,
+  )
+
+
+def _step(
+  loss: Callable[..., Any],
+  intrinsic: Optional[intrinsic_lib.IntrinsicNetworks],
+  learner: config_lib.LearnerConfig,
+  num_stacked: int,
+  state: LearnerState,
+  batch: types.SequenceBatch,
+  probabilities: jax.Array,
+) -> Tuple[LearnerState, jax.Array, types.Metrics]:
+  observations = frame_stacking.stack_frames(batch.frames, num_stacked)
+  params, opt_state, gradients, (priorities, metrics) = _descend(
+    loss,
+    _optimizer(learner),
+    state.params,
+    state.opt_state,
+    state.target_params,
+    batch,
+    observations,
+    probabilities,
+    state.learner_steps,
+  )
+  metrics['gradient_norm'] = optax.tree.norm(gradients)
+  state = state._replace(
+    params=params,
+    opt_state=opt_state,
+    learner_steps=state.learner_steps + 1,
+  )
+  if intrinsic is not None:
+    # The key depends only on the step number, so that runs are reproducible.
+    key = jax.random.fold_in(state.key, state.learner_steps)
+    params, opt_state, _, intrinsic_metrics = _descend(
+      intrinsic.sequence_loss,
+      _optimizer(learner, intrinsic),
+      state.intrinsic_params,
+      state.intrinsic_opt_state,
+      observations,
+      batch.action,
+      batch.valid,
+      key,
+    )
+    state = state._replace(
+      intrinsic_params=params, intrinsic_opt_state=opt_state
+    )
+    metrics.update(intrinsic_metrics)
+  metrics['target_copies'] = state.learner_steps // learner.target_update_period
+  target_params = optax.periodic_update(
+    state.params,
+    state.target_params,
+    state.learner_steps,
+    learner.target_update_period,
+  )
+  return state._replace(target_params=target_params), priorities, metrics
 
 
 def _descend(

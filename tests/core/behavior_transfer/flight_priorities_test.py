@@ -1,4 +1,4 @@
-"""Tests learned priorities: values and extremes."""
+"""Tests learned priorities: values, extremes, and a bandit."""
 
 import numpy as np
 import pytest
@@ -62,3 +62,17 @@ def test_extremes_give_probabilities(scale, temperature, floor):
     assert actual[1] == actual.max()  # The best one that can fly.
   if floor == 1:
     np.testing.assert_allclose(actual, [0, 0.5, 0.5, 0], atol=1e-12)
+
+
+def test_a_rarely_paying_behavior_is_found_and_a_switch_followed():
+  rng = np.random.default_rng(0)
+  for _ in range(5):
+    scores = priorities.new_scores(5, 64)
+    for paying in (3, 1):
+      for _ in range(400):
+        p = priorities.probabilities(scores, np.ones(5), **_SETTINGS)
+        behavior = int(rng.choice(5, p=p))
+        pays = behavior == paying and rng.random() < 0.1
+        scores = priorities.update(scores, behavior, float(pays))
+      p = priorities.probabilities(scores, np.ones(5), **_SETTINGS)
+      assert p[paying] > 0.5
