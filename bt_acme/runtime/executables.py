@@ -7,7 +7,10 @@ parses only Launchpad's flags. The process imports the module of the function,
 so `make_node` is not in `program`, which imports every node.
 """
 
+import functools
+import os
 import socket
+import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -78,6 +81,31 @@ def _by_title(by_label: Mapping[str, Sequence[_T]]) -> dict[str, _T]:
   }
 
 
+def _run_and_exit(run: Callable[[], None]) -> None:
+  """Runs a node to its end, and then exits its process with code 0.
+
+  Python aborts a process if a thread returns from native code, such as a call
+  to another node, while the interpreter ends. So the interpreter does not end.
+  """
+  run()
+  sys.stdout.flush()
+  sys.stderr.flush()
+  os._exit(0)
+
+
+def _to_executables(label: str, nodes: Sequence[Any]) -> Sequence[Any]:
+  context = nodes[0].launch_context
+  functions = nodes
+  if context.launch_type is lp_context.LaunchType.LOCAL_MULTI_PROCESSING:
+    functions = [
+      types.SimpleNamespace(
+        function=functools.partial(_run_and_exit, node.function)
+      )
+      for node in nodes
+    ]
+  return nodes[0].to_executables(functions, label, context)
+
+
 def prepare(program: lp.Program, *, in_this_process: bool) -> dict[str, int]:
   """Tells the nodes where they will run, as Launchpad does first.
 
@@ -115,7 +143,7 @@ def make(
       address.bind(types.SimpleNamespace(build=lambda text=text: text))
   return _by_title(
     {
-      label: nodes[0].to_executables(nodes, label, nodes[0].launch_context)
+      label: _to_executables(label, nodes)
       for label, nodes in program.groups.items()
       if nodes
     }

@@ -8,7 +8,7 @@ from tests.launch import scripts
 
 # Its arguments name the nodes besides a coordinator and a counter.
 _SCRIPT = """
-import os, signal, sys, time
+import atexit, os, signal, sys, time
 import bt_acme
 import launchpad as lp
 from bt_acme.runtime import launcher, supervisor
@@ -58,6 +58,8 @@ def idle():
   say('idle-stopped')
 
 def finish():
+  if launch_type == 'local_mp':  # The interpreter of a node must not end.
+    atexit.register(os.abort)
   say('finish')
 
 def stubborn():

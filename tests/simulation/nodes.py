@@ -315,7 +315,7 @@ class EvaluatorNode(evaluator_node.EvaluatorNode):
 class ProgramNode:
   """Fake of a Launchpad node."""
 
-  launch_type = launch_context = None
+  launch_context = types.SimpleNamespace(launch_type=None)
 
   def __init__(self, make, num_ports):
     self._make = make
