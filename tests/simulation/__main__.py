@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from tests.simulation import session
+from tests.simulation import disk, engine, session
 
 FAULTS = 40  # Per history.
 _SEEDS = 1 << 31
@@ -31,9 +31,8 @@ def play(history):
     played = session.Session(history, pathlib.Path(folder) / 'disk')
     try:
       played.play()
-    except KeyboardInterrupt:
-      raise
-    except BaseException as error:
+    # Others, such as the time limit of a test, are not caused by the run.
+    except (Exception, disk.Crash, engine.Blocked) as error:
       played.error = error
     return played
 
