@@ -17,7 +17,7 @@ import pathlib
 import signal
 import time
 from multiprocessing import connection
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 from bt_acme.runtime import interrupts, workdir_lock
 from experiments.harness import locks, processes, records
@@ -30,6 +30,7 @@ _SCAN_SECONDS = 10.0
 _SHUTDOWN_SECONDS = 300.0
 # Final states of a run.
 _DONE, _FAILED, _BLOCKED = 'done', 'failed', 'blocked'
+_ENDED = 'ended'  # Stands for the end of an execution.
 
 
 class Outcome(NamedTuple):
@@ -66,22 +67,6 @@ class Outcome(NamedTuple):
     return 128 + self.signum if self.signum else int(failed)
 
 
-class _Job(NamedTuple):
-  """A run that a process executes.
-
-  Attributes:
-    run: the run.
-    lock: releases the lock of the run.
-    touch: refreshes the lock; returns False if it is lost.
-    began: the time of the start.
-  """
-
-  run: records.Runnable
-  lock: contextlib.ExitStack
-  touch: Callable[[], bool]
-  began: float
-
-
 class Worker:
   """Executes runs in the slots of this machine."""
 
@@ -112,7 +97,8 @@ class Worker:
     self._folder = folder.absolute()
     self._todo = todo
     self._left = list(todo)  # The runs that are not known to be settled.
-    self._jobs: dict[processes.Process, _Job | None] = {
+    # The execution that occupies each process, if any.
+    self._jobs: dict[processes.Process, Iterator[None] | None] = {
       processes.Process(slot): None for slot in slots
     }
     self._is_mixed = len({slot.is_gpu for slot in slots}) > 1
@@ -160,7 +146,7 @@ class Worker:
       self._left and not self._is_stopping
     )
 
-  def _take_next(self, process: processes.Process) -> _Job | None:
+  def _take_next(self, process: processes.Process) -> Iterator[None] | None:
     """Starts the first available run; returns None if there is none."""
     for run in list(self._left):
       if self._state(run):
@@ -168,8 +154,10 @@ class Worker:
       # With slots of both kinds, training uses GPUs and evaluations use cores.
       elif self._is_mixed and process.slot.is_gpu == run.is_evaluation:
         continue
-      elif run.is_ready(self._folder) and (job := self._take(run, process)):
-        return job
+      elif run.is_ready(self._folder):
+        job = self._execute(run, process)
+        if not next(job, _ENDED):
+          return job
     return None
 
   def _state(self, run: records.Runnable) -> str:
@@ -182,49 +170,50 @@ class Worker:
     needed = {self._state(needed) for needed in run.needed}
     return _BLOCKED if needed & {_FAILED, _BLOCKED} else ''
 
-  def _take(
+  def _execute(
     self, run: records.Runnable, process: processes.Process
-  ) -> _Job | None:
-    """Starts a run; returns None if the run is not available."""
+  ) -> Iterator[None]:
+    """Executes a run unless it is not available; yields while it runs."""
     with contextlib.ExitStack() as stack:
       lock = locks.held(records.path_of(self._folder, run, 'lock'))
       try:
         touch = stack.enter_context(lock)
       except BlockingIOError:
-        return None
+        return
       # No other host executes the run, because its lock was free. On this host,
       # the script of a killed worker may still be saving its state.
       workdir = self._folder / records.WORKDIRS / run.id
       workdir_lock.clear(workdir)
       # Another worker may have finished the run in the meantime.
       if locks.is_held(workdir) or self._state(run):
-        return None
+        return
+      began = time.monotonic()
       records.begin(self._folder, run)
       log = records.path_of(self._folder, run, 'log')
       process.start(run.call(self._folder), log)
       if process.slot.name:
         self._say(f'{run.id}: starting on {process.slot.name}')
-      return _Job(run, stack.pop_all(), touch, time.monotonic())
+      on_news = functools.partial(self._on_news, run)
+      yield
+      while (code := process.poll(on_news)) is None:
+        # Other workers see that this one is alive.
+        if not touch():
+          # This machine was suspended, and another one has resumed the run.
+          process.kill()
+          process.close()
+          self._say(f'{run.id}: another worker has taken it over')
+          return
+        yield
+      self._note_end(run, code, time.monotonic() - began)
 
   def _watch_runs(self) -> None:
-    """Waits a moment, and handles the runs that have ended or report values."""
+    """Waits a moment, and continues the executions of all runs."""
     running = {process: job for process, job in self._jobs.items() if job}
     connection.wait([each.connection for each in running], _POLL_SECONDS)
     for process, job in running.items():
-      code = process.poll(functools.partial(self._on_news, job.run))
-      # Other workers see that this one is alive.
-      if code is None and job.touch():
-        continue
-      if code is None:
-        # This machine was suspended, and another one has resumed the run.
-        process.kill()
-        process.close()
-        self._say(f'{job.run.id}: another worker has taken it over')
-      else:
-        self._note_end(job.run, code, time.monotonic() - job.began)
-      job.lock.close()
-      self._jobs[process] = None
-      self._next_scan = 0.0
+      if next(job, _ENDED):
+        self._jobs[process] = None
+        self._next_scan = 0.0
 
   def _note_end(self, run: records.Runnable, code: int, seconds: float) -> None:
     news = records.end(
