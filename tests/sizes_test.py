@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_345,
-  'lines of code in bt_acme/runtime': 4_325,
-  'lines of code in experiments': 4_540,
+  'lines of code': 24_100,
+  'lines of code in bt_acme/runtime': 4_250,
+  'lines of code in experiments': 4_525,
   'lines of code in benchmarks': 2_625,
   'classes': 250,
   'public class names that several classes have': 2,
-  'lines of tests': 30_665,
+  'lines of tests': 29_965,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]
