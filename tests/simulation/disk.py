@@ -106,12 +106,17 @@ class Disk:
 
   @contextlib.contextmanager
   def used_by(self, process):
-    """Attributes all operations within the block to a process."""
+    """Attributes all operations within the block to a process.
+
+    The block closes what it opens, so a later crash cannot cut its last write.
+    """
     before, self.process = self.process, process
     try:
       yield
     finally:
       self.process = before
+      if self._last_writer is process:
+        self._last_write = None
 
   def fill(self):
     """Leaves space for a part of a file, and for some new names."""
