@@ -64,6 +64,23 @@ def test_no_ops_vary_and_depend_on_the_seed(max_noops):
   assert drawn[:10] == draws(3, 10) != draws(4, 10)
 
 
+def test_a_game_that_starts_an_episode_leaves_the_others_alone():
+  seeds, coincides = [2, 3], False
+  together, *alone = (
+    atari_vector.AtariVector('asterix', each)
+    for each in (seeds, seeds[:1], seeds[1:])
+  )
+  step, singles = together.reset(), [games.reset() for games in alone]
+  for actions in np.random.default_rng(0).integers(18, size=(230, 2)):
+    for own, single in zip(zip(*step, strict=True), singles, strict=True):
+      for value, other in zip(own, single, strict=True):
+        np.testing.assert_array_equal(value, other[0])
+    coincides |= bool(np.any(step.is_first & (step.reward[::-1] > 0)))
+    step = together.step(actions)
+    singles = [g.step([a]) for g, a in zip(alone, actions, strict=True)]
+  assert coincides  # An episode starts where the other game pays.
+
+
 def test_actions_out_of_range_are_refused():
   game = environments.make('pong', seed=0)
   games = environments.make_vector('pong', 2, seed=0)
