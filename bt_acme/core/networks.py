@@ -169,6 +169,38 @@ class QNetwork(NamedTuple):
   num_choices: int
 
 
+def _lstm_inputs(
+  observation: jax.Array,
+  prev_action: jax.Array,
+  prev_reward: jax.Array,
+  *,
+  config: config_lib.NetworkConfig,
+  kind: str,
+  num_actions: int,
+) -> jax.Array:
+  """Computes the rows that the LSTM reads, [T, B, torso_size + A + 1]."""
+  features = over_sequences(
+    functools.partial(
+      torso,
+      kind=kind,
+      output_size=config.torso_size,
+      # Looked up in jnp because TensorFlow may register its own dtype under the
+      # same name.
+      dtype=getattr(jnp, config.torso_dtype),
+    ),
+    observation,
+  )  # [T, B, torso_size]
+  reward = _scale_reward(prev_reward, config.reward_input)
+  return jnp.concatenate(
+    [
+      features,
+      jax.nn.one_hot(prev_action, num_actions, dtype=jnp.float32),
+      reward[..., None],
+    ],
+    axis=-1,
+  )
+
+
 def _scale_reward(reward: jax.Array, kind: str) -> jax.Array:
   if kind == 'tanh':
     return jnp.tanh(reward)
@@ -198,27 +230,12 @@ def make_q_network(
     The network's functions.
   """
   num_choices = num_actions + num_extra_actions
-  apply_torso = functools.partial(
-    torso,
+  lstm_inputs = functools.partial(
+    _lstm_inputs,
+    config=config,
     kind=torso_kind(config.torso, observation_shape),
-    output_size=config.torso_size,
-    # Looked up in jnp because TensorFlow may register its own dtype under the
-    # same name.
-    dtype=getattr(jnp, config.torso_dtype),
+    num_actions=num_actions,
   )
-
-  def lstm_inputs(
-    observation: jax.Array, prev_action: jax.Array, prev_reward: jax.Array
-  ) -> jax.Array:  # [T, B, torso_size + A + 1]
-    reward = _scale_reward(prev_reward, config.reward_input)
-    return jnp.concatenate(
-      [
-        over_sequences(apply_torso, observation),
-        jax.nn.one_hot(prev_action, num_actions, dtype=jnp.float32),
-        reward[..., None],
-      ],
-      axis=-1,
-    )
 
   def lstm_parameters(inputs: jax.Array) -> Any:
     return lstm.parameters(inputs.shape[-1], config.lstm_size)
