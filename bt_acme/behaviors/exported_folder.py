@@ -30,6 +30,11 @@ _LARGEST_PARAMETER = 1e6
 _LARGEST_STATISTIC = 1e15
 _LARGEST_OBSERVATION = 1 << 24  # Number of values.
 _MAX_ACTIONS = 1 << 16
+# An agent with behaviors is exported without them, as R2D2.
+_CONFIGS = {
+  'R2D2Config': config_lib.R2D2Config,
+  'NGUConfig': config_lib.NGUConfig,
+}
 
 
 def export(
@@ -193,7 +198,7 @@ def _read_description(
     f'format={values["format"]} cannot be read by this version',
   )
   agent = assembly.Agent(
-    config_lib.from_dict(config_lib.AGENTS[values['agent']], values['config']),
+    config_lib.from_dict(_CONFIGS[values['agent']], values['config']),
     _read_spec(values['environment']),
   )
   actor_steps = int(values['actor_steps'])

@@ -12,10 +12,19 @@ from bt_acme import config as config_lib
 from bt_acme.core import arrays, return_recursion, value_rescaling
 
 # (q_online float [T + 1, B, A'], q_target float [T + 1, B, A'], transitions,
-# `LearnerConfig`, recursion) -> y, float [T, B], undefined where `valid` is 0.
-# The values of both networks and the targets are on the scale of rescaled
-# returns. All arrays are JAX arrays, or all are NumPy arrays without axis B.
-TargetFunction = Callable[..., arrays.Array]
+# settings, recursion) -> y, float [T, B], undefined where `valid` is 0. The
+# values of both networks and the targets are on the scale of rescaled returns.
+# All arrays are JAX arrays, or all are NumPy arrays without the axis B.
+TargetFunction = Callable[
+  [
+    arrays.Array,
+    arrays.Array,
+    return_recursion.Transitions,
+    config_lib.LearnerConfig,
+    return_recursion.Recursion,
+  ],
+  arrays.Array,
+]
 
 
 def q_lambda(
