@@ -32,8 +32,7 @@ def launch(script: str, flags: Sequence[str]) -> int:
     The exit code of the script.
   """
   # Ctrl-C reaches both the script and this process; SIGTERM is forwarded.
-  command = command_of(script, flags)
-  return execute(command, ROOT, passed_on=[signal.SIGTERM])
+  return execute(command_of(script, flags), ROOT, passed_on=[signal.SIGTERM])
 
 
 def execute(

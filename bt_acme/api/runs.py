@@ -179,7 +179,7 @@ class Run:
       )
       self._config = config
     if callbacks is not None:
-      self._options['callbacks'] = tuple(callbacks)
+      self._options['callbacks'] = checks.functions('callbacks', callbacks)
     self.exit_code = starting.start(self._config, self.agent, **self._options)
     self._read()
     return self

@@ -242,10 +242,7 @@ def _start(
     ('num_environments', num_environments, checks.setting(1, above=0)),
   ):
     checks.check_value(name, value, declared)
-  checks.require(
-    isinstance(callbacks, Iterable) and all(map(callable, callbacks)),
-    f'callbacks={callbacks!r} is not a list of functions. Pass a list.',
-  )
+  functions = checks.functions('callbacks', callbacks)
   checks.require(
     isinstance(behavior_weights, Iterable)
     and not isinstance(behavior_weights, str),
@@ -281,7 +278,7 @@ def _start(
     agent,
     run,
     make_display=_DISPLAYS[progress],
-    callbacks=tuple(callbacks),
+    callbacks=functions,
     **recorded_agent.start_options(agent, seed, weights, source),
   ).resume()
 

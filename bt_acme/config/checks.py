@@ -14,7 +14,7 @@ import numbers
 import os
 import pathlib
 import re
-from typing import Any, Mapping
+from typing import Any, Callable, Iterable, Mapping
 
 from bt_acme.config import names
 
@@ -141,6 +141,24 @@ def path(name: str, value: Any) -> pathlib.Path:
     f'{name}={value!r} is not a path. Pass the path of a directory.',
   )
   return pathlib.Path(value)
+
+
+def functions(name: str, value: Any) -> tuple[Callable[..., Any], ...]:
+  """Returns the functions that an argument contains.
+
+  Args:
+    name: the name in the error.
+    value: the value.
+
+  Raises:
+    ValueError: if the value is not a list, or contains anything else.
+  """
+  found = tuple(value) if isinstance(value, Iterable) else (None,)
+  require(
+    all(map(callable, found)),
+    f'{name}={value!r} is not a list of functions. Pass a list.',
+  )
+  return found
 
 
 def require_defaults(settings: Any, *names: str, without: str) -> None:

@@ -92,8 +92,7 @@ class LearnerNode(node.Node):
     self, evaluator: int
   ) -> tuple[int, assembly.Learned] | None:
     """Returns the next pending evaluation; None if there is none."""
-    learner = self._ready_learner()
-    return self._evaluations.take(evaluator, learner)
+    return self._evaluations.take(evaluator, self._ready_learner())
 
   def evaluation_done(self, point: int) -> None:
     """Removes the evaluation of this point, which has been logged."""

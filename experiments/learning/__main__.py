@@ -73,6 +73,10 @@ class LearningConfig:
     checks.check(self)
     for claim in self.chosen:
       command_line.known('claims', claim, claims.CLAIMS)
+    checks.require(
+      not pathlib.Path(self.folder).is_file(),
+      f'folder={self.folder!r} is a file. Choose another directory.',
+    )
 
   @property
   def chosen(self) -> List[str]:

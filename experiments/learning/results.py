@@ -95,7 +95,5 @@ def _read(path: pathlib.Path) -> _Lines:
 
 
 def _keys(run: claims.Run) -> Tuple[str, ...]:
-  return (
-    *(run.env, run.algorithm, str(run.actor_steps), str(run.seed)),
-    run.hash,
-  )
+  steps, seed = str(run.actor_steps), str(run.seed)
+  return run.env, run.algorithm, steps, seed, run.hash

@@ -141,6 +141,10 @@ def test_a_run_is_stopped_by_a_callback_and_resumed(r2d2):
     run.resume('300')
   with pytest.raises(ValueError, match='max_actor_steps=100 is less than'):
     run.resume(100)
+  with pytest.raises(ValueError, match='is not a list of functions'):
+    run.resume(callbacks=print)
+  with pytest.raises(ValueError, match='is a run. Pass the directory that'):
+    bt_acme.load_behavior(run)
   before = run.evaluations['actor_steps']
   assert run.evaluations['actor_steps'] is before  # Cached.
   assert run.resume(400) is run

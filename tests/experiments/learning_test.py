@@ -238,6 +238,7 @@ def test_the_readme_has_the_tables_of_the_published_results():
     ),
     ({'seeds': 0}, 'seeds=0 must be'),
     ({'jobs': -1}, 'jobs=-1 must be'),
+    ({'folder': __file__}, 'is a file. Choose another directory'),
   ],
 )
 def test_invalid_settings_are_rejected(changes, message):
