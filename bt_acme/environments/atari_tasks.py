@@ -130,6 +130,9 @@ def _ms_pacman_candidates(
   if before['frightened'] & 63:
     name = list(_GHOSTS)[before['frightened'] >> 6]
     ghosts.append({name: _GHOSTS[name]})
+    if fruits[1:]:  # The first ghost and a strawberry have equal rewards.
+      eaten = before['frightened'] >> 6 != after['frightened'] >> 6
+      ghosts = ghosts[1:] if eaten else ghosts[:1]
   gains_life = after['fruit_lives'] & 15 == (before['fruit_lives'] & 15) + 1
   life: Points = {'extra_life': 1} if gains_life else {}
   # A pill resets the count of eaten ghosts.

@@ -127,7 +127,13 @@ def _fruit(kind, **signals):
     (_PACMAN, 200, _fruit(1), {}, {'strawberry'}),
     (_PACMAN, 510, _fruit(2), {}, {'dot', 'orange'}),
     (_PACMAN, 700, _fruit(3), {}, {'pretzel'}),
-    (_PACMAN, 700, _fruit(2, frightened=5), {}, {'orange', 'ghost_1'}),
+    (
+      *(_PACMAN, 700, _fruit(2, frightened=5), {'frightened': 64 | 4}),
+      {'orange', 'ghost_1'},
+    ),
+    # The first ghost and a strawberry have equal rewards.
+    (_PACMAN, 200, _fruit(1, frightened=9), {'frightened': 8}, {'strawberry'}),
+    (_PACMAN, 200, _fruit(1, frightened=9), {'frightened': 72}, {'ghost_1'}),
     (_PACMAN, 1000, _fruit(4), {}, {'apple'}),
     (_PACMAN, 2000, _fruit(5), {}, {'pear'}),
     (_PACMAN, 5000, _fruit(6), {}, {'banana'}),
@@ -141,8 +147,6 @@ def _fruit(kind, **signals):
     (_PACMAN, 200, {}, {}, None),  # No frightened ghost, no fruit.
     (_PACMAN, 100, {'fruit_x': 9}, {'fruit_x': 9}, None),  # Not eaten.
     (_PACMAN, 100, _fruit(7), {}, None),  # There is no eighth kind of fruit.
-    # The first ghost and a strawberry have equal rewards.
-    (_PACMAN, 200, _fruit(1, frightened=9), {}, None),
     (_PACMAN, 11, {'fruit_lives': 2}, {'fruit_lives': 2}, None),
     (_HERO, 75, {'dynamite': 6}, {'dynamite': 6}, None),
     (_HERO, 1000, {}, {}, None),
