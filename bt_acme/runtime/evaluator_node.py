@@ -1,8 +1,10 @@
 """The evaluator node, which runs the pending evaluations."""
 
+import contextlib
+
 from bt_acme import assembly, evaluation
 from bt_acme.config import run as run_config
-from bt_acme.runtime import evaluation_schedule, node
+from bt_acme.runtime import evaluation_schedule, node, seeds
 
 
 class EvaluatorNode(node.Node):
@@ -26,7 +28,6 @@ class EvaluatorNode(node.Node):
     super().__init__(run, context)
     self._agent = agent
     self._index = index
-    self._evaluator: evaluation.Evaluator | None = None
     # The actor steps and rows of an evaluation, until they are on the disk.
     self._unlogged: tuple[int, list[dict[str, float]]] | None = None
 
@@ -47,31 +48,29 @@ class EvaluatorNode(node.Node):
       return None
     return node.POLL_SECONDS
 
-  def close(self) -> None:
-    """Closes the environments."""
-    if self._evaluator is not None:
-      self._evaluator.close()
-
   def _evaluate(self, point: int, learned: assembly.Learned) -> None:
     """Runs an evaluation, which stays pending if it is interrupted."""
-    if self._evaluator is None:
-      self._evaluator = self._make_evaluator()
-    rows = self._evaluator.run(
-      learned.variables, learned.statistics, should_stop=self._should_stop
-    )
+    with contextlib.closing(self._make_evaluator(point)) as evaluator:
+      rows = evaluator.run(
+        learned.variables, learned.statistics, should_stop=self._should_stop
+      )
     if rows:
       marked = [{evaluation_schedule.POINT: point, **row} for row in rows]
       self._unlogged = learned.actor_steps, marked
       self._log()
 
-  def _make_evaluator(self) -> evaluation.Evaluator:
-    """Makes the evaluator, with environment seeds that no actor uses."""
+  def _make_evaluator(self, point: int) -> evaluation.Evaluator:
+    """Makes the evaluator, with environment seeds that no actor uses.
+
+    Its seed depends on the point only, so that the evaluation stays the same if
+    it is repeated, or if the run was resumed before it.
+    """
     run = self._run
     first = evaluation.FIRST_ENVIRONMENT + self._index * run.evaluation_episodes
     return evaluation.Evaluator(
       self._agent,
       episodes=run.evaluation_episodes,
-      seed=self._seed,
+      seed=seeds.for_evaluation(run.seed, point),
       first_environment=first,
     )
 

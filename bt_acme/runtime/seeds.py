@@ -1,4 +1,4 @@
-"""Seeds of the sessions of a run and of the attempts of its nodes.
+"""Seeds of the sessions of a run, the attempts of its nodes, and evaluations.
 
 Without a new seed, a restarted run or node would repeat the episodes of its
 previous session.
@@ -26,6 +26,16 @@ def for_node(seed: int, attempt: int) -> int:
   """
   # The key has three numbers; all other derived seeds use shorter keys.
   return _derive(seed, attempt, 0, 0)
+
+
+def for_evaluation(seed: int, point: int) -> int:
+  """Returns the seed of an evaluation, which does not depend on the session.
+
+  Args:
+    seed: the seed of the run, in [0, 2^32 - 1].
+    point: the evaluation point, in actor steps.
+  """
+  return _derive(seed, point, 0)
 
 
 def _derive(seed: int, number: int, *key: int) -> int:

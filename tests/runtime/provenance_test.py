@@ -67,7 +67,8 @@ def test_every_attempt_of_a_node_has_its_own_seed():
   drawn = {seeds.for_node(seed, i) for seed in range(20) for i in range(5)}
   assert len(drawn) == 100 and 0 <= min(drawn) <= max(drawn) < 2**32
   # A node's second attempt and a run's second session use different seeds.
-  assert len({f(7, 1) for f in (seeds.for_node, seeds.for_run)}) == 2
+  derived = (seeds.for_node, seeds.for_run, seeds.for_evaluation)
+  assert len({f(7, 1) for f in derived}) == 3
   # A first attempt uses the seed of the run.
   assert seeds.for_node(7, 0) == 7 and seeds.for_node(7, 1) != 7
 

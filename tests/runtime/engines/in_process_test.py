@@ -1,5 +1,6 @@
 """In-process runs: the same result however often they are stopped."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -372,6 +373,25 @@ def test_a_run_that_is_stopped_ends_like_a_run_that_is_not(
     assert 0 <= float(row['first_visit_share']) <= 1
   if not kind.startswith('ngu'):
     assert policy.statistics is None and not policy.variables.intrinsic
+
+
+def test_a_resume_does_not_change_evaluations(tmp_path):
+  agent = make_agent('r2d2', env='MiniGrid-Empty-Random-5x5-v0')
+  acting = dataclasses.replace(agent.config.acting, evaluation_epsilon=1.0)
+  config = dataclasses.replace(agent.config, acting=acting)
+  agent = dataclasses.replace(agent, config=config)
+  settings = {'env': agent.spec.name, 'evaluation_period': 50}
+  start(tmp_path / 'whole', agent, **settings)
+  start(tmp_path / 'run', agent, {120: interrupt}, **settings)
+  start(tmp_path / 'run', agent, **settings)
+  whole, resumed = (
+    [
+      [row[name] for name in ('evaluation_point', 'episode_length')]
+      for row in read(tmp_path / folder, 'evaluator')
+    ]
+    for folder in ('whole', 'run')
+  )
+  assert whole == resumed and len({row[1] for row in whole}) > 2
 
 
 class Stateless(fakes.MarkedEnvironment):
