@@ -203,6 +203,7 @@ def sequence_losses(
   frame_channels,
   num_steps,
   steps=None,
+  rewards_next=False,
   **scale,
 ):
   """Computes inverse-dynamics loss, RND loss, L2 penalty and accuracy.
@@ -215,6 +216,7 @@ def sequence_losses(
     frame_channels: C.
     num_steps: the number of last valid transitions to use.
     steps: the transitions to use in each sequence, instead of the last ones.
+    rewards_next: whether RND is trained on x_{t+1} instead of x_t.
     **scale: strides of the convolutions and divisor of the observations.
 
   Returns:
@@ -231,7 +233,7 @@ def sequence_losses(
       logits = inverse_dynamics_logits(params['inverse_dynamics'], *embeddings)
       cross_entropies.append(cross_entropy(logits, action[t, b]))
       right.append(np.argmax(logits) == action[t, b])
-      frame = observations[t, b][..., -frame_channels:]
+      frame = observations[t + rewards_next, b][..., -frame_channels:]
       errors.append(rnd_error(params, frame, **scale))
   penalty = 0.0
   for part in ('embedding', 'inverse_dynamics'):

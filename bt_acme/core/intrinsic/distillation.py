@@ -71,9 +71,14 @@ def make_feature_network(
     action: jax.Array,
     mask: jax.Array,
   ) -> features.Loss:
-    # The x_t of the transitions, not the x_{t+1}.
+    # The x_t of the transitions, or the x_{t+1} if these are rewarded. Only the
+    # latter include the last observation of an episode.
+    steps = len(action)
+    rows = (
+      observations[-steps:] if config.rewards_next else observations[:steps]
+    )
     rnd_errors = networks_lib.over_sequences(
-      functools.partial(errors, params), observations[: len(action)]
+      functools.partial(errors, params), rows
     )  # [L, B]
     rnd_loss = arrays.masked_mean(rnd_errors, mask)
     return rnd_loss, {'rnd_loss': rnd_loss}

@@ -24,10 +24,11 @@ RND = {'rnd_predictor', 'rnd_target'}
 
 
 @functools.cache
-def make(reward='ngu', window='last'):
+def make(reward='ngu', window='last', rewarded='current'):
   config = config_lib.IntrinsicConfig(
     intrinsic_reward=reward,
     intrinsic_window=window,
+    reward_observation=rewarded,
     embedding_size=7,
     inverse_dynamics_size=8,
     inverse_dynamics_l2=L2,
@@ -134,15 +135,17 @@ def test_embeddings_of_many_networks_equal_those_of_each(axes):
 
 
 @pytest.mark.parametrize(
-  'window, lengths',
+  'window, rewarded, lengths',
   [
-    ('last', np.full(B, T)),
-    ('last', np.array([0, 4, 2, 1])),
-    ('spread', np.array([0, 4, 9, 2])),
+    ('last', 'current', np.full(B, T)),
+    ('last', 'current', np.array([0, 4, 2, 1])),
+    ('last', 'next', np.array([0, 4, 2, 1])),
+    ('spread', 'current', np.array([0, 4, 9, 2])),
+    ('spread', 'next', np.array([0, 4, 9, 2])),
   ],
 )
-def test_losses_match_reference(window, lengths):
-  made = make(window=window)
+def test_losses_match_reference(window, rewarded, lengths):
+  made = make(window=window, rewarded=rewarded)
   params = init(2)
   observations, action, valid = make_batch(lengths)
   action[valid == 0] = np.resize([-1, 255], np.sum(valid == 0))  # Padding.
@@ -162,6 +165,7 @@ def test_losses_match_reference(window, lengths):
     valid,
     frame_channels=CHANNELS,
     num_steps=STEPS,
+    rewards_next=rewarded == 'next',
     **steps,
     **SCALE,
   )
