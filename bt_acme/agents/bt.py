@@ -64,7 +64,8 @@ def BTBuilder(
       of dm-acme. With extra actions, this spec has an additional action for
       each behavior; without, the builder of dm-acme itself can be passed too.
       For Q-networks, the number of outputs is checked in advance; for other
-      networks, such as PPO's, each choice is checked when the agent acts.
+      networks, each choice is checked when the agent acts. The agent must learn
+      off-policy, because it does not select all actions itself.
     behaviors: the behaviors to transfer; each has its own extra action.
     config: the settings of flights and extra actions.
     behavior_weights: the weights with which a flight draws its behavior;
@@ -106,6 +107,13 @@ def BTBuilder(
       raise ValueError(
         f'{name}={value!r} needs a run of bt_acme. Use bt_acme.transfer or '
         f'run_bt.py, or choose {getattr(_DEFAULTS, name)!r}.'
+      )
+  for name in ('behavior_epsilon', 'behavior_reward_input'):
+    value, argument = getattr(config, name), name.removeprefix('behavior_')
+    if value != getattr(_DEFAULTS, name):
+      raise ValueError(
+        f'{name}={value!r} applies to runs of bt_acme. Pass '
+        f'behaviors.Exported(FOLDER, {argument}={value!r}) to BTBuilder.'
       )
   if isinstance(base_builder, builders_lib.R2D2Builder):
     base = base_builder.agent

@@ -36,6 +36,8 @@ def test_external_agents_are_found_under_their_old_name():
     ({'choice_rule': 'boltzmann'}, "boltzmann' needs an agents.R2D2Builder"),
     ({'extra_action_margin': 0.5}, 'margin=0.5 needs an agents.R2D2Builder'),
     ({'flight_recurrent_state': 'hold'}, "flight_recurrent_state='hold' needs"),
+    ({'behavior_epsilon': 0.3}, r'Exported\(FOLDER, epsilon=0.3\)'),
+    ({'behavior_reward_input': 'zero'}, "behavior_reward_input='zero' applies"),
     ({'flight_probability': 'epsilon'}, "flight_probability='epsilon' needs"),
     ({'base': peers.dqn_builder(None)}, 'DQNBuilder already exists.*lambda'),
     ({'base': 7}, 'base_builder=7 is neither a builder of dm-acme'),

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from acme import specs
 from acme.agents.jax import r2d2
+from acme.agents.jax.ppo import networks as ppo_networks
 from acme.jax import networks as networks_lib
 
 from bt_acme import config as config_lib
@@ -71,15 +72,20 @@ def check_outputs(
   environment_spec: specs.EnvironmentSpec,
   agent_spec: specs.EnvironmentSpec,
 ) -> None:
-  """Raises ValueError if a Q-network does not have one output per choice.
+  """Raises ValueError for PPO, or without one output per choice.
 
-  The outputs of other networks, such as PPO's, are unknown and not checked.
+  The outputs of networks other than Q-networks are unknown and not checked.
 
   Args:
     networks: the agent's networks.
     environment_spec: the spec of the environment itself.
     agent_spec: the spec of the agent, including extra actions.
   """
+  if isinstance(networks, ppo_networks.PPONetworks):
+    raise ValueError(
+      'PPO learns from the probabilities of its own choices, but some actions '
+      'are those of a behavior. Choose an agent that learns off-policy.'
+    )
   if not outer_core.is_discrete(environment_spec):
     return
   num_actions = environment_spec.actions.num_values

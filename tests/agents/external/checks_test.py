@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 from acme import specs, wrappers
+from acme.agents.jax.ppo import networks as ppo_networks
 
 from bt_acme import behaviors
 from tests.agents.external import peers, scripted
@@ -26,6 +27,12 @@ def test_network_of_another_size_is_rejected_with_both_shapes(factory):
     builder.make_networks(lambda agent_spec: factory(spec))
   with pytest.raises(ValueError, match=r'\(3,\).*\(4,\)'):
     builder.make_learner(jax.random.PRNGKey(0), factory(spec), iter(()))
+
+
+def test_ppo_is_rejected():
+  builder = peers.build(spec=scripted.discrete_spec())
+  with pytest.raises(ValueError, match='an agent that learns off-policy'):
+    builder.make_networks(ppo_networks.make_gym_networks)
 
 
 def test_an_exported_policy_needs_matching_images(exported):
