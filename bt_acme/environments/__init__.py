@@ -90,7 +90,7 @@ def make(
       f'name={name!r} lists {len(names_in(name))} environments, but only a '
       'single environment is supported here. Choose one of them.'
     )
-  maker = registry.find(name)
+  maker = registry.find(name_of(name, 0))
   if num_stacked and maker.can_stack:
     options['stack'] = num_stacked
   elif num_stacked > 1:
@@ -146,7 +146,7 @@ def make_vector(
   indices = range(first_environment, first_environment + num_environments)
   seeds = [seed_of(seed, i) for i in indices]
   if joint_emulator and len(names_in(name)) == 1:
-    maker = registry.find(name)
+    maker = registry.find(name_of(name, 0))
     if maker.make_vector is not None:
       return maker.make_vector(seeds, stack=num_stacked or _ATARI_STACK)
   return vector.VectorEnvironment(

@@ -51,6 +51,9 @@ def test_arguments_of_make():
     environments.make('MiniGrid-Empty-5x5-v0', seed=0, num_stacked=4)
   with pytest.raises(ValueError, match="num_stacked='4' must be an integer"):
     environments.make('pong', seed=0, num_stacked='4')
+  # As in a list, spaces around a name do not matter.
+  environments.make(' Chain-9', seed=0).close()
+  environments.make_vector('pong ', 1, seed=0).close()
 
 
 @pytest.mark.parametrize(
