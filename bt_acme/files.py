@@ -48,7 +48,12 @@ def write_json(path: PathLike, value: Any) -> None:
   Raises:
     OSError: if the file cannot be written; the target is then unchanged.
   """
-  write_text(path, json.dumps(value, indent=2) + '\n')
+  write_text(path, json_text(value, indent=2) + '\n')
+
+
+def json_text(value: Any, **options: Any) -> str:
+  """Returns a value as JSON, in which NumPy's numbers are plain numbers."""
+  return json.dumps(value, default=lambda number: number.item(), **options)
 
 
 @contextlib.contextmanager

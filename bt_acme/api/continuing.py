@@ -35,7 +35,8 @@ def continual(
     bank: the bank, or its directory.
     max_actor_steps: the budget of each task.
     workdir: the directory of the workdirs of all runs.
-    **settings: any other arguments of `transfer`.
+    **settings: any other arguments of `transfer`. A callback that stops a run
+      also ends the sequence, and the policy does not join the bank.
 
   Returns:
     The runs of all tasks, or up to the one that was stopped.

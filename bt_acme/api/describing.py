@@ -145,6 +145,10 @@ def _command(behavior: behaviors.Exported) -> str:
     f'run.export({behavior.name!r})',
     '```',
   ]
+  if function == 'train':
+    lines.append(
+      '\nIf it learned with other behaviors or initial weights, pass these too.'
+    )
   return '\n'.join(lines)
 
 

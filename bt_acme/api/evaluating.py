@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bt_acme import memory_check
+from bt_acme import environments, memory_check
 from bt_acme.api import loading
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
@@ -74,6 +74,26 @@ class Evaluation:
     if not any(recording.cells for recording in self.recordings):
       return None
     return np.array([recording.num_cells for recording in self.recordings])
+
+  def by_environment(self) -> dict[str, 'Evaluation']:
+    """Splits the episodes of a policy that plays several environments.
+
+    Returns:
+      The episodes in each environment, by its name.
+
+    Example:
+      ```python
+      for name, episodes in evaluation.by_environment().items():
+        print(name, episodes.solved)
+      ```
+    """
+    names = environments.names_in(self.env)
+    split = {name: Evaluation(name, []) for name in names}
+    for recording in self.recordings:
+      index = int(recording.metrics['environment'])
+      name = environments.name_of(self.env, index)
+      split[name].recordings.append(recording)
+    return split
 
   def _column(self, name: str) -> npt.NDArray[np.float64]:
     return np.array([recording.metrics[name] for recording in self.recordings])

@@ -53,9 +53,11 @@ def learning_curves(
     f'curves={curves!r} is not a dictionary of runs. Pass '
     "{'BT': run}, for example.",
   )
+  checks.check_value('window', window, checks.setting(1, above=0))
   by_label = {}
   for label, given in curves.items():
     seeds: Any = given if isinstance(given, (list, tuple)) else [given]
+    checks.require(bool(seeds), f'curves[{label!r}] is empty. Pass runs.')
     by_label[label] = [
       run if isinstance(run, runs.Run) else runs.load_run(run) for run in seeds
     ]
@@ -110,6 +112,7 @@ def priorities(
     bt_acme.plots.priorities(run, path='priorities.png')
     ```
   """
+  checks.check_value('window', window, checks.setting(1, above=0))
   behaviors = run.agent.behaviors
   columns = [f'flight_priority_{k}' for k in range(len(behaviors))]
   if not columns or columns[0] not in run.episodes:
@@ -170,16 +173,16 @@ def visits(
     f'evaluations={evaluations!r} is not a dictionary of evaluations. Pass '
     "{'BT': bt_acme.evaluate(run)}, for example.",
   )
-  for label, played in evaluations.items():
-    if played.cells is None:
-      raise ValueError(
-        f'env={played.env!r} (evaluation {label!r}) has no cells to plot. '
-        'Choose an environment with cells, such as MiniGrid.'
-      )
   names = list(dict.fromkeys(played.env for played in evaluations.values()))
-  environment: Any = environments.make(names[0], seed=seed)
+  made: Any = [environments.make(name, seed=seed) for name in names]
+  sizes: Any = [getattr(each, 'grid_size', tuple)() for each in made]
+  checks.require(
+    all(sizes) and len(set(sizes)) == 1,
+    f'env={", ".join(names)!r} has no grid of cells, or several sizes. Choose '
+    'environments with cells, such as MiniGrid, of one size.',
+  )
+  ((columns, rows), *_), (environment, *_) = sizes, made
   environment.reset()
-  columns, rows = environment.grid_size()
   counts = {label: np.zeros((rows, columns), int) for label in evaluations}
   for label, played in evaluations.items():
     for recording in played.recordings:

@@ -40,8 +40,8 @@ class Run:
     statistics: the statistics of the intrinsic reward; None for an agent
       without one.
     exit_code: 0 if the run has ended, with its last evaluation, or was only
-      loaded. Otherwise, the code of a launch script that was stopped in the
-      same way.
+      loaded; 75 if a callback stopped it. Otherwise, the code of a launch
+      script that was stopped in the same way.
 
   Example:
     ```python
@@ -94,7 +94,10 @@ class Run:
 
   @functools.cached_property
   def learner(self) -> Columns:
-    """Metrics of every tenth learner step: arrays [rows] by name."""
+    """Metrics of learner steps: arrays [rows] by name.
+
+    One row for every tenth step, or per second in runs of several processes.
+    """
     return self._log('learner')
 
   @functools.cached_property

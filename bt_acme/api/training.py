@@ -156,6 +156,7 @@ def transfer(
   behavior_weights: Sequence[float] = (),
   init_from: runs.PathLike | behaviors.Exported = '',
   init: str = 'full',
+  extra_init: str = 'fresh',
   seed: int = 0,
   preset: str = 'auto',
   num_environments: int = 16,
@@ -179,6 +180,8 @@ def transfer(
       empty for equal probabilities.
     init_from: see `train`.
     init: see `train`.
+    extra_init: initial weights of the extra actions with init='full': `fresh`
+      for random weights, or the `mean` over the other actions.
     seed: see `pretrain`.
     preset: see `pretrain`.
     num_environments: see `pretrain`.
@@ -233,6 +236,7 @@ def _start(
   behavior_weights: Sequence[float] = (),
   init_from: runs.PathLike | behaviors.Exported = '',
   init: str = 'full',
+  extra_init: str = 'fresh',
 ) -> runs.Run:
   """Creates an agent and runs it; see `pretrain`, `train` and `transfer`."""
   for name, value, declared in (
@@ -273,6 +277,7 @@ def _start(
   weights = initial_weights.WeightsConfig(
     init_from=source.folder if source else _path('init_from', init_from),
     init=init,
+    extra_init=extra_init,
   )
   return runs.Run(
     agent,
@@ -331,6 +336,8 @@ def _explain_unknown(name: str, known: Sequence[str]) -> str:
     return (
       'applies only to runs of several processes. Use num_environments instead.'
     )
+  if name == 'bank':
+    return 'is a flag of run_bt.py. Pass bt_acme.Bank(DIRECTORY) as behavior.'
   for config_class, function in _FUNCTIONS.items():
     arguments = inspect.signature(function).parameters
     if name in (*names.settings_of(config_class), *arguments):

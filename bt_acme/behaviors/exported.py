@@ -56,7 +56,8 @@ class Exported(behavior.Behavior):
         archive with its checksum (see `bt_acme.load_behavior`).
       epsilon: the epsilon of the epsilon-greedy policy. A run of
         `bt_acme.transfer` replaces it by its setting `behavior_epsilon`, and
-        `reward_input` by `behavior_reward_input`.
+        `reward_input` by `behavior_reward_input`. `bt_acme.evaluate` and videos
+        use neither: they have their own epsilon, and recompute the reward.
       reward_input: `recompute` computes the intrinsic reward with frozen
         networks, as in training; `zero` supplies zeros, which is cheaper.
       setting: the name of the user's setting for the directory, for errors.

@@ -6,7 +6,8 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from bt_acme import assembly
+from bt_acme import assembly, environments
+from bt_acme.config import checks
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.environments import vector
 from bt_acme.evaluation import control_view
@@ -86,7 +87,17 @@ def play(
 
   Returns:
     The episodes, in the order of the environments.
+
+  Raises:
+    ValueError: if there are fewer episodes than environments in the list of
+      names.
   """
+  num_names = len(environments.names_in(agent.spec.name))
+  checks.require(
+    episodes >= num_names,
+    f'episodes={episodes} is less than the {num_names} environments of '
+    f'env={agent.spec.name!r}. Raise it, or choose one of them.',
+  )
   writer = None
   if video:
     writer = video_lib.VideoWriter(video, frames_per_second=frames_per_second)

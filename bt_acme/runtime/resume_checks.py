@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bt_acme import config as config_lib
+from bt_acme import files
 from bt_acme.config import run as run_config
 
 # The key for the checksums of the parameters that were passed to a run. The
@@ -57,7 +58,7 @@ def identity_of(
     },
     **extra,
   }
-  return json.loads(json.dumps(identity))
+  return json.loads(files.json_text(identity))
 
 
 def lasting(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -123,9 +123,9 @@ def test_a_run_is_stopped_by_a_callback_and_resumed(r2d2):
 
   def stop(values):
     seen.append(values)
-    return values['actor_steps'] >= 100
+    return np.bool_(values['actor_steps'] >= 100)
 
-  settings = {**TINY, 'max_actor_steps': 198}
+  settings = {**TINY, 'max_actor_steps': np.int64(198), 'seed': np.int64(0)}
   run = bt_acme.train(ENVIRONMENT, **settings, callbacks=[stop, seen.append])
   assert seen[::2] == seen[1::2] and 'learner_steps' in seen[0]
   steps = [values['actor_steps'] for values in seen[::2]]
@@ -147,7 +147,7 @@ def test_a_run_is_stopped_by_a_callback_and_resumed(r2d2):
     bt_acme.load_behavior(run)
   before = run.evaluations['actor_steps']
   assert run.evaluations['actor_steps'] is before  # Cached.
-  assert run.resume(400) is run
+  assert run.resume(np.int64(400)) is run
   assert run.evaluations['actor_steps'].size > before.size
   # The run is as if never stopped.
   np.testing.assert_array_equal(run.learner['loss'], r2d2.learner['loss'])
@@ -405,6 +405,12 @@ def test_plots(bt, r2d2, behavior, tmp_path):
       bt_acme.plots.learning_curves(wrong)
     with pytest.raises(ValueError, match='not a dictionary of evaluations.'):
       bt_acme.plots.visits(wrong)
+  larger = bt_acme.evaluate(bt, env='MiniGrid-Empty-8x8-v0', episodes=2)
+  with pytest.raises(ValueError, match='has no grid of cells, or several'):
+    bt_acme.plots.visits({'BT': played, 'larger': larger})
+  for window in (0, 2.5):
+    with pytest.raises(ValueError, match=f'window={window} must be'):
+      bt_acme.plots.learning_curves({'BT': bt}, window=window)
   with pytest.raises(ValueError, match='no learned priorities'):
     bt_acme.plots.priorities(bt)
 
@@ -527,6 +533,13 @@ def test_rows_are_split_by_environment():
   assert run.by_environment({}) == {name: {} for name in names}
   with pytest.raises(ValueError, match="lacks the column 'environment'"):
     run.by_environment(run.learner)
+  split = bt_acme.evaluate(run, episodes=3).by_environment()
+  assert {k: len(v.recordings) for k, v in split.items()} == {
+    names[0]: 2,
+    names[1]: 1,
+  }
+  with pytest.raises(ValueError, match='episodes=1 is less than the 2 env'):
+    bt_acme.evaluate(run, episodes=1)
 
 
 def test_names_are_imported_on_first_use():

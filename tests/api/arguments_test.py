@@ -43,6 +43,8 @@ def test_a_text_may_list_behaviors(given, started):
     ({'learning_rate': -1.0}, 'learning_rate=-1.0'),
     ({'progress': 'loud'}, "progress='loud'"),
     ({'preset': 'tiny'}, "preset='tiny'"),
+    ({'extra_init': 'men'}, "extra_init='men'"),
+    ({'bank': 'runs/bank'}, r'Pass bt_acme.Bank\(DIRECTORY\) as behavior'),
     ({'preset': ['tiny']}, r"preset=\['tiny'\] must be a string"),
     ({'workdir': None}, 'workdir=None is not a path'),
     ({'init_from': None}, 'init_from=None is not a path'),

@@ -18,6 +18,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from bt_acme import assembly
 from bt_acme.config import run as run_config
 from bt_acme.core import types
@@ -108,7 +110,9 @@ class InProcess:
         answers = [callback(values) for callback in callbacks]
         if is_over:
           return True
-        if self._should_stop() or any(answer is True for answer in answers):
+        # Other results, such as those of `list.append`, mean nothing.
+        asks = any(isinstance(x, (bool, np.bool_)) and x for x in answers)
+        if asks or self._should_stop():
           self.learner.stop()
           return False
         if self._actor.iterate() is None:
