@@ -139,8 +139,9 @@ class TransferConfig:
     flight_behavior_state: Recurrent state of a behavior at the start of a
       flight: `advance` continues from its current state, which has processed
       all steps of the episode, no matter who selected the actions; `restart`
-      starts from the initial state of an episode, so that the behavior does not
-      depend on a past that it would never have produced. The paper does not
+      starts from the initial state of an episode, so that its network does not
+      remember a past that it would never have produced; NGU's memory and the
+      first reward input still include the steps before. The paper does not
       specify this.
     behavior_epsilon: Epsilon of an exported behavior, which otherwise takes the
       action with the highest value. The paper draws actions from "the policy"

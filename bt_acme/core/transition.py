@@ -24,8 +24,7 @@ class Transition(NamedTuple):
     observation: uint8 [H, W, C * S], before the step, newest frame last.
     prev_action: int, the action executed one step earlier; `types.NO_ACTION` on
       an episode's first step.
-    prev_reward: float, the reward for `prev_action`; 0 on an episode's first
-      step.
+    prev_reward: float, as in `types.AgentInput`.
     recurrent_state: LSTMState before the step, float32 [hidden_size] each.
     action: int, the executed primitive action, one of A.
     choice: int, the selected choice, one of A + K.

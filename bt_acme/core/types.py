@@ -4,8 +4,8 @@ Shape glossary: T time, B batch, A primitive actions, K behaviors, D embedding,
 M memory slots, S stacked frames. Time is the first axis: `[T, B, ...]`.
 
 The agent selects a *choice*, one of A + K. The environment receives an
-*action*, one of A. With choice A + k, behavior k selects the action of the
-step.
+*action*, one of A. With choice A + k, the action of the step is that of the
+k-th behavior with an extra action (`TransferConfig.extra_behaviors`).
 """
 
 from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
@@ -41,7 +41,9 @@ class AgentInput(NamedTuple):
     prev_reward: float32 [], the reward for `prev_action`, 0 on an episode's
       first step. This is the reward that the agent maximizes: the task's, or
       the intrinsic reward in pre-training. The task's reward is then not used
-      at all; the paper does not state this explicitly.
+      at all; the paper does not state this explicitly. With
+      `reward_observation='next'`, it is the novelty of the observation before
+      this one, which rewards the action before `prev_action`.
     is_first: bool [], whether this is an episode's first step.
   """
 
@@ -86,12 +88,12 @@ class SequenceBatch(NamedTuple):
     frames: uint8 [S - 1 + T + 1, B, H, W, C], single frames; row t's stack is
       frames t .. t + S - 1.
     prev_action: int32 [T + 1, B], the action executed one step earlier.
-    prev_reward: float32 [T + 1, B], the reward for `prev_action`.
+    prev_reward: float32 [T + 1, B], as in `AgentInput`.
     action: int32 [T, B], the executed primitive action. Both action and choice
       are stored, because the paper's actors store the primitive action and its
       learner relabels the extra action.
     choice: int32 [T, B], the choice whose value is trained: the action, or
-      A + k where behavior k acted and has an extra action.
+      A + k where the k-th behavior with an extra action acted.
     source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.
     probability: float32 [T, B], the probability of the choice under the acting
       policy, needed by Retrace; 1 during a flight.

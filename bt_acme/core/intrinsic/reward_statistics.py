@@ -50,9 +50,10 @@ class IntrinsicStatistics(NamedTuple):
   def merged(self) -> 'IntrinsicStatistics':
     """Returns statistics [] as if one environment had made all observations.
 
-    Each environment is weighted by its count. With decay, the count is at most
-    the length of the window, so all environments with full windows have equal
-    weights, regardless of their ages. For NumPy arrays.
+    Each environment is weighted by its count. With `error_decay`, the count of
+    errors is at most the length of the window, so all environments with full
+    windows have equal weights for errors, regardless of their ages; distances
+    are always weighted by all that were observed. For NumPy arrays.
 
     Source: Chan et al. 1979, here for any number of parts at once.
     """
