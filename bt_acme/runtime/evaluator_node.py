@@ -54,6 +54,7 @@ class EvaluatorNode(node.Node):
       rows = evaluator.run(
         learned.variables, learned.statistics, should_stop=self._should_stop
       )
+    self.is_warm = True  # By now, all functions have been compiled.
     if rows:
       marked = [{evaluation_schedule.POINT: point, **row} for row in rows]
       self._unlogged = learned.actor_steps, marked
@@ -93,7 +94,5 @@ class EvaluatorNode(node.Node):
 
   def _should_stop(self) -> bool:
     """Sends a heartbeat during an evaluation; returns whether to stop."""
-    # By now, all functions have been compiled.
-    self.is_warm = True
     self._context.alive()
     return self._context.wait_for_stop(0)

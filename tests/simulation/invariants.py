@@ -92,6 +92,8 @@ class Ledger:
     """Records an executed call."""
     if server.label == 'coordinator':
       self._coordinator_called(caller, server, method, arguments, result)
+    is_silent = method == 'evaluation_done' and not caller.node.is_warm
+    assert not is_silent, f'{caller.title} evaluates without heartbeats'
     is_at_work = method == 'report_acting' or (
       method == 'poll' and caller.label == 'evaluator'
     )

@@ -303,8 +303,6 @@ class EvaluatorNode(evaluator_node.EvaluatorNode):
     return types.SimpleNamespace(run=self._play, close=lambda: None)
 
   def _play(self, variables, statistics, should_stop):
-    if should_stop():
-      return []
     learned = int(variables['steps'][0])
     return [
       {'episode_return': 1.0, 'episode': i, 'learned': learned}
