@@ -2,10 +2,10 @@
 
 For a program of many processes, `put_into` turns the signals into events, and
 `supervisor.Supervisor` acts on them: the first signal asks all nodes to stop
-within the shutdown timeout, and the second one kills them immediately. `noted`
-is for a run in one process, and `handled` for the workers of experiments. The
-last checkpoint is written by `learner_node.LearnerNode.stop`, or by
-`engines.in_process.InProcess.run`.
+within the shutdown timeout, and the second one kills them immediately, unless
+it is a SIGHUP. `noted` is for a run in one process, and `handled` for the
+workers of experiments. The last checkpoint is written by
+`learner_node.LearnerNode.stop`, or by `engines.in_process.InProcess.run`.
 """
 
 import contextlib
@@ -51,27 +51,28 @@ def handled(
   Args:
     signals: the signals.
     act: called with each signal that arrives while the block runs.
-    once: whether the first signal restores the existing handlers.
+    once: whether the first signal restores the existing handlers, except for
+      SIGHUP, which often arrives twice when a terminal is closed.
   """
   before = {signum: signal.getsignal(signum) for signum in signals}
 
-  def restore() -> None:
-    for signum, handler in before.items():
+  def restore(signums: Iterable[signal.Signals]) -> None:
+    for signum in signums:
       # A handler that was not installed by Python is None.
-      signal.signal(signum, signal.SIG_DFL if handler is None else handler)
+      signal.signal(signum, before[signum] or signal.SIG_DFL)
 
   def handle(signum: int, frame: Any) -> None:
     del frame
     act(signal.Signals(signum))
     if once:
-      restore()
+      restore(before.keys() - {signal.SIGHUP})
 
   for signum in before:
     signal.signal(signum, handle)
   try:
     yield
   finally:
-    restore()
+    restore(before)
 
 
 @contextlib.contextmanager
@@ -87,9 +88,9 @@ def put_into(queue: events.EventQueue) -> Iterator[None]:
 def noted() -> Iterator[Callable[[], signal.Signals | None]]:
   """Records the first signal within the block instead of acting on it.
 
-  The second one has its usual effect, which is KeyboardInterrupt for Ctrl-C.
-  Python handles signals only in the main thread, so the block has no effect in
-  other threads.
+  The second one has its usual effect, which is KeyboardInterrupt for Ctrl-C,
+  but a SIGHUP after another signal has none. Python handles signals only in the
+  main thread, so the block has no effect in other threads.
 
   Yields:
     A function that returns the first signal; None before it arrives.

@@ -367,10 +367,11 @@ class Supervisor:
   @property
   def _hurried(self) -> bool:
     """Whether the user has asked to kill all nodes immediately."""
-    return len(self._interrupts) > 1
+    # A terminal that is closed often sends SIGHUP twice.
+    return any(signum != signal.SIGHUP for signum in self._interrupts[1:])
 
   def _interrupted(self, signum: signal.Signals) -> _End:
-    what = 'stopping. Send it again to kill everything immediately.'
+    what = 'stopping. Ctrl-C or SIGTERM now kills everything immediately.'
     if self._hurried:
       what = 'killing everything.'
     self._terminal.log(f'{signum.name}: {what}')

@@ -53,6 +53,15 @@ def test_a_program_under_nohup_outlives_its_terminal():
       queue.get(timeout=0.05)
 
 
+@pytest.mark.parametrize('first', [signal.SIGINT, signal.SIGHUP])
+def test_a_closed_terminal_does_not_kill_a_run_that_stops(first):
+  with handler(signal.SIGHUP, lambda *_: pytest.fail('killed')):
+    with interrupts.noted() as noted:
+      for signum in (first, signal.SIGHUP, signal.SIGHUP):
+        signal.raise_signal(signum)
+      assert noted() is first
+
+
 def test_exit_codes_are_kept_although_the_caller_ignores_them():
   with handler(signal.SIGCHLD, signal.SIG_IGN):
     with signals():

@@ -479,21 +479,32 @@ def test_a_node_that_has_saved_loses_nothing_if_it_is_slow_to_exit(
   assert 'did not stop' not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize('number', [1, 2])
-def test_a_second_ctrl_c_kills_all_nodes_immediately(launch, capsys, number):
+@pytest.mark.parametrize(
+  'names, kills',
+  [('INT', 0), ('INT INT', 1), ('HUP HUP', 0), ('HUP HUP TERM', 1)],
+)
+def test_a_second_signal_kills_all_nodes_immediately(
+  launch, capsys, names, kills
+):
+  signums = [signal.Signals['SIG' + name] for name in names.split()]
+
+  def send_all(engine, title):
+    for signum in signums:
+      engine.queue.put(signum)
+
   code, engine = launch(
     deaf=('learner', 'actor'),
-    # Its second attempt sends no heartbeat, so the first Ctrl-C kills it.
+    # Its second attempt sends no heartbeat, so the first signal kills it.
     actor_0=[die],
-    coordinator_0=[both(work, *[later(3.0, interrupt)] * number)],
+    coordinator_0=[both(work, later(3.0, send_all))],
   )
-  assert code == 130 and engine.restarted == ['actor/0 1']
+  assert code == 128 + signums[-1] and engine.restarted == ['actor/0 1']
   assert engine.times('SIGKILL', 'actor/0')[0] == 3.0
   # The learner is not killed: the replay may already have been filled.
-  assert engine.times('SIGKILL', 'learner/0') == [8.0 if number == 1 else 3.0]
+  assert engine.times('SIGKILL', 'learner/0') == [3.0 if kills else 8.0]
   errors = capsys.readouterr().err
-  assert ('SIGINT: killing everything.' in errors) == (number == 2)
-  assert ('did not stop' in errors) == (number == 1)
+  assert (f'{signums[-1].name}: killing everything.' in errors) == kills
+  assert ('did not stop' in errors) != kills
 
 
 @pytest.mark.parametrize('moment', ['at_failure', 'at_start', 'stopping'])
