@@ -12,7 +12,7 @@ from typing import Any, Sequence
 from bt_acme import assembly, behaviors, files, learner_assembly, untrusted
 from bt_acme import config as config_lib
 from bt_acme.acting import statistics_store
-from bt_acme.config import names
+from bt_acme.config import checks, names
 from bt_acme.config import run as run_config
 from bt_acme.launching import initial_weights, named_behaviors
 from bt_acme.runtime import (
@@ -144,7 +144,15 @@ def _behaviors(
         'bt_acme.load_run.'
       )
     source = str(copies.get(i, name))
-    loaded.append(named_behaviors.load(source, config.transfer))
+    behavior = named_behaviors.load(source, config.transfer)
+    if checksums and isinstance(behavior, behaviors.Exported):
+      checks.require(
+        behavior.params_sha256 == checksums[i],
+        f'{source!r} is no longer the behavior that the run transfers: its '
+        'parameters differ. Restore that behavior, or rerun the command of the '
+        'run with the directory that contains it now.',
+      )
+    loaded.append(behavior)
   return tuple(loaded)
 
 

@@ -75,9 +75,9 @@ def start(
   def execute(resumed: bool, begin_next: Callable[[], None]) -> int:
     if by_script:
       _announce(run, agent, resumed)
+    recorded_agent.keep_behaviors(run, agent)
     if run.has_nodes:
       return _launch_nodes(run, agent, initial_params, begin_next)
-    recorded_agent.keep_behaviors(run, agent)
     return _run_in_process(run, agent, initial_params, make_display, callbacks)
 
   identity = {**(identity or {}), **({} if run.has_nodes else ENGINE)}

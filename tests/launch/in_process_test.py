@@ -144,3 +144,9 @@ def test_transfer_stores_the_behavior(ngu, train, tmp_path):
     *(run.agent.behaviors[0].params_sha256, 'action_repeat'),
   ]
   assert len(record['sessions']) == 2
+  # Runs of earlier versions have no copy; they load the recorded directory.
+  shutil.rmtree(workdir / 'behaviors')
+  assert bt_acme.load_run(workdir).agent.behaviors[0].folder == moved
+  run.export(moved)
+  with pytest.raises(ValueError, match=f"'{moved}' is no longer the behavior"):
+    bt_acme.load_run(workdir)

@@ -193,7 +193,9 @@ def test_runs_are_loaded_evaluated_and_plotted(ngu, bt):
   run = bt_acme.load_run(bt[0])
   assert run.actor_steps == run.evaluations['actor_steps'][-1] >= 600
   assert len(run.episodes['flights']) == len(scripts.rows(bt[0], 'actor'))
-  assert [behavior.name for behavior in run.agent.behaviors][1] == 'uniform'
+  exported, uniform = run.agent.behaviors
+  assert uniform.name == 'uniform'
+  assert exported.folder == str(bt[0] / 'behaviors' / '0' / 'behavior')
   both = bt_acme.plots.learning_curves({'NGU': ngu['workdir'], 'BT': [run]})
   assert len(both.axes[0].lines) == 4
   assert bt_acme.evaluate(bt[0], episodes=2).returns.shape == (2,)
