@@ -6,6 +6,7 @@ supervisor prints the line, because it owns the terminal.
 """
 
 import collections
+import contextlib
 import datetime
 import importlib.util
 import math
@@ -95,8 +96,10 @@ class Progress:
     self._next_time = now + self._seconds
     text = progress_line(self._values, self._max_actor_steps, self._speeds(now))
     if self._bar is None:
-      self._stream.write(f'{self._mark}{text}\n')
-      self._stream.flush()
+      # Training continues after the end of a program that reads the lines.
+      with contextlib.suppress(OSError):
+        self._stream.write(f'{self._mark}{text}\n')
+        self._stream.flush()
     else:
       steps = int(self._values.get('actor_steps', 0))
       self._bar.n = min(steps, self._max_actor_steps)

@@ -62,6 +62,16 @@ def test_progress_prints_a_line_every_ten_seconds(read):
     assert line.startswith(start)
 
 
+def test_a_broken_pipe_does_not_end_a_run(read, monkeypatch):
+  def fail(*_):
+    raise BrokenPipeError
+
+  monkeypatch.setattr(sys.stderr, 'write', fail)
+  progress = progress_lib.Progress(1000)
+  progress.update(_VALUES)
+  progress.close()
+
+
 def test_speeds_are_averages_of_the_last_half_minute(read):
   clock = clock_lib.Clock()
   progress = progress_lib.Progress(10**6, clock.monotonic)
