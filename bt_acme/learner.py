@@ -148,8 +148,10 @@ class Learner:
       priorities=priorities, metrics={**step.metrics, **sampling}
     )
 
-  def final_largest_priority(self) -> float:
+  def final_largest_priority(self) -> float | None:
     """Returns the largest priority after all pending steps.
+
+    It is None before the first step.
 
     Raises:
       ValueError: if the learner has diverged.
@@ -158,7 +160,7 @@ class Learner:
     largest.restore(self.largest_priority.state())
     for step in self._pending:
       largest.update(_finite(step.priorities))
-    return largest()
+    return largest.state()
 
   def copy_variables(self) -> assembly.Variables:
     """Copies the parameters and starts the transfer of the copies to the host.

@@ -75,6 +75,8 @@ def test_restored_arrays_are_not_donated(make):
   saved = learner.save()
   kept = jax.tree.map(np.copy, saved['arrays'])
   learner.restore(saved)
+  # The first step sets the largest priority; a restored 1 would only decay.
+  assert learner.largest_priority.state() is None
   learn(learner, fakes.make_samples(2))
   assert are_equal(saved['arrays'], kept)
 
