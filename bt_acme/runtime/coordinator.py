@@ -63,7 +63,8 @@ class Coordinator(node.Node):
     self._attempts: dict[int, int] = {}
     self._left: collections.Counter[int] = collections.Counter()
     self._evaluators_done: set[int] = set()  # Indices.
-    self._evaluated: set[float] = set()  # Evaluation points.
+    # For each evaluation point, the rows that the logger has not yet taken.
+    self._evaluated: dict[float, list[dict[str, float]]] = {}
     self._status: dict[str, float] = {}
     self._returns: list[float] = []
     self._logs: dict[str, metrics.MetricsLogger] = {}
@@ -168,12 +169,13 @@ class Coordinator(node.Node):
     with self._lock:
       logger = self._logger('evaluator')  # Raises OSError if the disk is full.
       # The first evaluator may have failed before it removed the evaluation.
-      if point not in self._evaluated:
-        self._evaluated.add(point)
-        for row in rows:
-          logger.write({**self._counts, 'actor_steps': actor_steps, **row})
+      left = self._evaluated.setdefault(point, list(rows))
+      if left:
         returns = [row['episode_return'] for row in rows]
         self._status['evaluator_return'] = float(np.mean(returns))
+      while left:  # If the logger cannot write a row, it keeps it for later.
+        row = {**self._counts, 'actor_steps': actor_steps, **left.pop(0)}
+        logger.write(row)
       if not logger.write_waiting():
         return False
     metrics.sync(self._run.workdir, ['evaluator'])

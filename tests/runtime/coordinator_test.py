@@ -1,12 +1,14 @@
 """The coordinator's counts, phases and logs, without other processes."""
 
+import errno
+import itertools
 import threading
 
 import pytest
 
 from bt_acme.config import run as run_config
 from bt_acme.runtime import coordinator as coordinator_lib
-from bt_acme.runtime import node, progress
+from bt_acme.runtime import metrics, node, progress
 from tests.launch import scripts
 from tests.runtime import contexts
 
@@ -152,6 +154,26 @@ def test_episodes_are_logged_with_their_actor_steps(make, tmp_path):
   assert progress['episode_return'] == 3.0
   assert progress['evaluator_return'] == 2.0
   assert progress['actor_steps'] == 30
+
+
+def test_a_write_error_loses_no_row_of_an_evaluation(
+  make, tmp_path, monkeypatch
+):
+  coordinator = make()
+  rows = [{'evaluation_point': 0, 'episode_return': i} for i in range(3)]
+  append, calls = metrics.CSVTable.append, itertools.count()
+
+  def fail_once(table, row):
+    if next(calls) == 1:
+      raise OSError(errno.EIO, 'no answer')
+    append(table, row)
+
+  monkeypatch.setattr(metrics.CSVTable, 'append', fail_once)
+  with pytest.raises(OSError, match='no answer'):
+    coordinator.report_evaluation(0, rows)
+  assert coordinator.report_evaluation(0, rows)
+  written = scripts.rows(tmp_path, 'evaluator')
+  assert [row['episode_return'] for row in written] == ['0', '1', '2']
 
 
 def test_evaluations_wait_until_the_disk_has_space(
