@@ -33,6 +33,8 @@ _PARTIAL = '.checkpoint-*.partial-*'  # As `files.new_folder` names it.
 _KEPT = 2
 _LONGEST_VALUES = 1 << 24  # Bytes; a thousand environments take 200,000.
 
+# The arrays and JSON values of a checkpoint, without the replay.
+State = tuple[Any, Mapping[str, Any]]
 _T = TypeVar('_T')
 
 
@@ -143,13 +145,16 @@ def newest_replay(folder: str) -> Replay | None:
   return Replay(path / _REPLAY, replay['sha256'], replay['layout'])
 
 
-def restore(folder: str, template: Any) -> tuple[Any, Mapping[str, Any]] | None:
+def restore(folder: str, template: Any, resumes: bool = False) -> State | None:
   """Reads the newest checkpoint that is complete.
 
   Args:
     folder: the directory that holds the run's checkpoints.
     template: a tree of arrays with the structure, shapes and dtypes that were
       saved.
+    resumes: whether the caller will write the next checkpoint. The newer
+      checkpoints, which cannot be read, are then removed: otherwise, this one
+      and its replay would be removed in their place.
 
   Returns:
     NumPy arrays in the template's structure, and the values. None if there is
@@ -166,6 +171,8 @@ def restore(folder: str, template: Any) -> tuple[Any, Mapping[str, Any]] | None:
   # resumes from this checkpoint must not fall back to an older one later.
   with contextlib.suppress(OSError):  # Some callers can only read.
     files.sync_folder(root)
+  while resumes and (newest := _path(root, numbers(root)[0])) != found[0]:
+    files.remove_folder(newest)
   return found[1]
 
 
@@ -193,7 +200,7 @@ def _newest(
   return None
 
 
-def read(path: pathlib.Path, template: Any) -> tuple[Any, Mapping[str, Any]]:
+def read(path: pathlib.Path, template: Any) -> State:
   """Reads a checkpoint written by `write`; treats its contents as untrusted.
 
   Args:

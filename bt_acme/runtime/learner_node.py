@@ -120,7 +120,7 @@ class LearnerNode(node.Node):
       run, self._context, self._logger, self._stack
     )
     restored = checkpoints.restore(
-      run.checkpoint_folder, self._learner.template
+      run.checkpoint_folder, self._learner.template, resumes=True
     )
     if restored is not None:
       arrays, values = restored

@@ -6,7 +6,7 @@ thread writes them, which takes several seconds per gigabyte.
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from absl import logging
@@ -14,8 +14,7 @@ from absl import logging
 from bt_acme import untrusted
 from bt_acme.runtime import checkpoints
 
-# The arrays and JSON values of a checkpoint, without the replay.
-State = tuple[Any, Mapping[str, Any]]
+State = checkpoints.State
 
 
 def start_thread(work: Callable[[], None]) -> threading.Thread:

@@ -141,12 +141,11 @@ class InProcess:
       context,
     )
     start(self._actor)
-    states = saved_nodes.read(run, self._agent)
-    if states is not None:
+    if self._states is not None:
       steps = self.coordinator.get_counts()['actor_steps']
       with saved_nodes.refusals(run):
-        self._actor.restore(states['actor'], steps)
-        self._learner.restore_state(states['learner'])
+        self._actor.restore(self._states['actor'], steps)
+        self._learner.restore_state(self._states['learner'])
     self._evaluators = [
       evaluator_node.EvaluatorNode(run, self._agent, i, context)
       for i in range(run.num_evaluators)
@@ -171,6 +170,8 @@ class InProcess:
       increment=context.coordinator.increment,
     )
     old_checkpoints.upgrade(run, self._agent, self._learner.template)
+    # States that do not fit are refused before the logs are cut.
+    self._states = saved_nodes.read(run, self._agent)
     return self._learner, saver.Saver(
       run.checkpoint_folder,
       self._write_states,

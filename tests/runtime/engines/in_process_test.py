@@ -18,10 +18,11 @@ from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.environments import vector
 from bt_acme.launching import recorded_agent, starting
-from bt_acme.runtime import checkpoints, metrics
+from bt_acme.runtime import checkpoints, metrics, saved_nodes
 from bt_acme.runtime.engines import in_process_learner
 from tests.agents import fakes
 from tests.launch import scripts
+from tests.runtime import round_trips
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
@@ -214,19 +215,25 @@ def test_a_second_ctrl_c_ends_a_run_at_once(agent, tmp_path):
 
 
 def test_a_run_that_was_killed_resumes_from_its_checkpoint(
-  whole, agent, tmp_path, caplog
+  whole, agent, tmp_path, caplog, monkeypatch
 ):
   folder = tmp_path / 'run'
   snapshots = {'snapshot_steps': '50,120,200'}
   start(folder, agent, {90: interrupt}, **snapshots)
-  shutil.copytree(folder / 'checkpoints', tmp_path / 'kept')
   start(folder, agent, {150: interrupt}, **snapshots)
   assert not (folder / 'behavior-200').exists()
   files = [folder / f'behavior-{steps}' / 'params.npz' for steps in (50, 120)]
   times = [path.stat().st_mtime_ns for path in files]
-  # As if the run had been killed here, after its checkpoint at 90 steps.
-  shutil.rmtree(folder / 'checkpoints')
-  (tmp_path / 'kept').rename(folder / 'checkpoints')
+  # As if the power had failed here, while the second checkpoint was written.
+  numbered = [folder / 'checkpoints' / f'checkpoint-{n}' for n in (1, 2)]
+  round_trips.flip(numbered[1] / 'arrays.npz')
+  log = folder / 'logs' / 'actor' / 'logs.csv'
+  before = log.read_bytes()
+  with monkeypatch.context() as patch:
+    patch.setitem(saved_nodes._VERSIONS, 'jax', '0.0.1')
+    with pytest.raises(ValueError, match='other versions'):
+      start(folder, agent, snapshot_steps='20,50,120,200')
+  assert log.read_bytes() == before
   # The snapshot at 20 steps is requested too late.
   start(folder, agent, snapshot_steps='20,50,120,200')
   assert_same(folder, whole[0], agent)
@@ -235,6 +242,8 @@ def test_a_run_that_was_killed_resumes_from_its_checkpoint(
   assert behaviors.Exported(str(folder / 'behavior-200')).actor_steps < 202
   assert not (folder / 'behavior-20').exists()
   assert 'already past 20 steps' in caplog.text
+  # The first checkpoint has become the previous one, not the damaged one.
+  assert set((folder / 'checkpoints').iterdir()) == {*numbered}
   # Rows of two sessions are left, and time only increases.
   rows = scripts.rows(folder, 'actor')
   seconds = [float(row['seconds']) for row in rows]
