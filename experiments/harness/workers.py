@@ -247,7 +247,10 @@ class Worker:
       process.kill()
 
   def _note_signal(self, signum: int) -> None:
-    """Stops the runs at the first signal and kills them at the second."""
-    if self._signum:
+    """Stops the runs at the first signal and kills them at the second.
+
+    A SIGHUP never kills: a terminal that is closed often sends it twice.
+    """
+    if self._signum and signum != signal.SIGHUP:
       self._kill()
     self._signum = signum

@@ -128,6 +128,17 @@ def test_ctrl_c_stops_the_worker_and_a_second_one_kills(
   assert records.read(tmp_path, fakes.Write(kind)).failures == 0
 
 
+def test_a_closed_terminal_does_not_kill_runs(tmp_path, monkeypatch):
+  kill = mock.Mock()
+  monkeypatch.setattr(workers.Worker, '_kill', kill)
+  worker = workers.Worker(tmp_path, [], [])
+  for signum in (signal.SIGHUP, signal.SIGHUP):
+    worker._note_signal(signum)
+  assert not kill.called
+  worker._note_signal(signal.SIGTERM)
+  assert kill.called
+
+
 def test_a_worker_drops_a_run_whose_lock_is_lost(work, monkeypatch):
   monkeypatch.setattr(locks, '_TOUCH_SECONDS', 0.0)
   monkeypatch.setattr(os, 'utime', mock.Mock(side_effect=FileNotFoundError))
