@@ -74,6 +74,7 @@ class InProcess:
     self._agent = agent
     self._initial_params = initial_params
     self._should_stop = should_stop
+    self._states: Mapping[str, Any] | None = None  # Until they are restored.
     context = node.Context(
       lambda seconds: should_stop(),
       lambda handler: None,
@@ -146,6 +147,7 @@ class InProcess:
       with saved_nodes.refusals(run):
         self._actor.restore(self._states['actor'], steps)
         self._learner.restore_state(self._states['learner'])
+      self._states = None  # It contains a whole replay.
     self._evaluators = [
       evaluator_node.EvaluatorNode(run, self._agent, i, context)
       for i in range(run.num_evaluators)
