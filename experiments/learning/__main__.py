@@ -16,6 +16,7 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   bank         Five behaviors, drawn uniformly or with learned priorities.
   sizes        Banks with more and more weak behaviors.
   roles        Flights or extra actions for the behaviors of a bank.
+  single       Each of the five behaviors of `bank` as the only one.
   signals      Other scores for the priorities, and other ways to use a bank.
   continual    Policies of earlier goals help with later goals.
   atari        BT with a behavior that survives in an Atari game.
