@@ -17,7 +17,7 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_200,
+  'lines of code': 24_205,
   'lines of code in bt_acme/runtime': 4_260,
   'lines of code in experiments': 4_525,
   'lines of code in benchmarks': 2_625,
