@@ -299,7 +299,8 @@ class Actor(actor_node.ActorNode):
 class EvaluatorNode(evaluator_node.EvaluatorNode):
   """The evaluator node, whose episodes record their policy's learner steps."""
 
-  def _make_evaluator(self):
+  def _make_evaluator(self, point):
+    del point
     return types.SimpleNamespace(run=self._play, close=lambda: None)
 
   def _play(self, variables, statistics, should_stop):
