@@ -189,5 +189,6 @@ def visits(
       for column, row in recording.cells:
         counts[label][row, column] += 1
   background = environment.render_rgb()
-  environment.close()
+  for each in made:
+    each.close()
   return plots.heat_maps(path, counts, background, title=', '.join(names))
