@@ -178,24 +178,21 @@ def _short(value: float) -> str:
 
 
 def csv_text(verdicts: Sequence[Verdict]) -> str:
-  """Formats a CSV row for each effect, and one for a claim without effects."""
-  rows: list[dict[str, Any]] = []
-  for verdict in verdicts:
-    claim = {'claim': verdict.claim.id, 'verdict': verdict.verdict}
-    if not verdict.findings:
-      rows.append({**claim, 'missing': verdict.claim.note})
-    rows += [
-      {
-        **claim,
-        'effect': finding.effect.name,
-        'decides': int(finding.effect.decides),
-        **dict(zip(('ours', 'low', 'high'), finding.estimate, strict=True)),
-        'paper': effects.of_the_paper(finding.effect, verdict.claim.artifact),
-        'seeds': finding.seeds,
-        'worlds': len(finding.envs),  # english: ok
-        'scale': ' '.join(finding.scales),
-        'missing': ' '.join(dataset_lib.sentences(finding.problems)),
-      }
-      for finding in verdict.findings
-    ]
+  """Formats a CSV row for each effect."""
+  rows: list[dict[str, Any]] = [
+    {
+      'claim': verdict.claim.id,
+      'verdict': verdict.verdict,
+      'effect': finding.effect.name,
+      'decides': int(finding.effect.decides),
+      **dict(zip(('ours', 'low', 'high'), finding.estimate, strict=True)),
+      'paper': effects.of_the_paper(finding.effect, verdict.claim.artifact),
+      'seeds': finding.seeds,
+      'worlds': len(finding.envs),  # english: ok
+      'scale': ' '.join(finding.scales),
+      'missing': ' '.join(dataset_lib.sentences(finding.problems)),
+    }
+    for verdict in verdicts
+    for finding in verdict.findings
+  ]
   return tables.csv_text(rows, digits=10)

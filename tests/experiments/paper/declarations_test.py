@@ -79,10 +79,10 @@ def test_the_papers_runs():
   counts = collections.Counter(spec.stage for spec in specs)
   # Three policies per game, shared by all seeds, on 57 games.
   assert counts[runs.PRETRAINING] == 171
-  # Eight arms on 57 games; flights only and extra action only on 12 games;
+  # Nine arms on 57 games; flights only and extra action only on 12 games;
   # seven arms on four modified tasks. fig1 adds nothing, and fig2 adds five
   # snapshots on two games.
-  assert counts[runs.TRANSFER] == 3 * (8 * 57 + 2 * 12 + 4 * 7 + 5 * 2)
+  assert counts[runs.TRANSFER] == 3 * (9 * 57 + 2 * 12 + 4 * 7 + 5 * 2)
   assert counts[runs.FINAL_EVALUATION] == counts[runs.TRANSFER]
   for artifact, count in (('table3', 684), ('table9', 144), ('fig7', 0)):
     request = declarations.Request((artifact,))
