@@ -34,15 +34,13 @@ if importlib.util.find_spec('bt_acme') is None:
 # %%
 import pathlib
 
-if not pathlib.Path(
-  'logs'
-).is_dir():  # On Colab, clone the repository for its logs.
-  clone = ['git', 'clone', '--quiet', '--depth=1']
-  address = 'https://github.com/OWNER/bt_acme'
-  subprocess.run([*clone, address, 'checkout'], check=True)
+LOGS = pathlib.Path('logs')
+if not LOGS.is_dir():  # On Colab, clone the repository for its logs.
   LOGS = pathlib.Path('checkout/notebooks/logs')
-else:
-  LOGS = pathlib.Path('logs')
+  if not LOGS.is_dir():
+    clone = ['git', 'clone', '--quiet', '--depth=1']
+    address = 'https://github.com/OWNER/bt_acme'
+    subprocess.run([*clone, address, 'checkout'], check=True)
 
 WORKDIRS = {
   'R2D2': sorted(LOGS.glob('r2d2-*')),
