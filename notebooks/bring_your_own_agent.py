@@ -39,7 +39,8 @@ def python_with_acme():
     return sys.executable
   environment = pathlib.Path('bt_acme_python3.10')
   python = environment / 'bin' / 'python'
-  if not python.exists():
+  # pip installs bt_acme last. An environment without it is incomplete.
+  if not list(environment.glob('lib/*/site-packages/bt_acme-*')):
     if not shutil.which('python3.10'):
       return None
     subprocess.run(['python3.10', '-m', 'venv', str(environment)], check=True)
