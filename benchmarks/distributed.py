@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Callable, Iterator, List, Tuple
+from typing import IO, Callable, Iterator, List, Tuple
 
 from benchmarks import harness, limits
 from bt_acme.evaluation import logs
@@ -31,7 +31,7 @@ _SETTINGS = {
   'min_replay_size': 100,
   'max_replay_size': 10_000,
 }
-_START_SECONDS = 240.0  # Time limit for the first learner steps.
+_STEP_SECONDS = 240.0  # Time limit for learner steps; the first ones compile.
 
 
 def _our_command(workdir: str) -> List[str]:
@@ -59,10 +59,26 @@ def _last_counts(workdir: str) -> Tuple[float, float]:
   return last.get('actor_steps', 0.0), last.get('learner_steps', 0.0)
 
 
-def _wait_for_step(workdir: str) -> Tuple[float, float]:
-  """Waits until actor and learner advance; returns time and actor steps."""
+def _wait_for_step(
+  workdir: str, process: 'subprocess.Popen[bytes]', output: IO[str]
+) -> Tuple[float, float]:
+  """Waits until actor and learner advance; returns time and actor steps.
+
+  The first 10 learner steps do not count.
+
+  Raises:
+    RuntimeError: if the program exits, or does not advance in time.
+  """
+  deadline = time.monotonic() + _STEP_SECONDS
   first = counts = _last_counts(workdir)
-  while counts[0] <= first[0] or counts[1] <= first[1]:
+  while counts[0] <= first[0] or counts[1] <= max(first[1], 9):
+    code = process.poll()
+    if code is not None or time.monotonic() > deadline:
+      what = f'ended with exit code {code}'
+      if code is None:
+        what = f'did not advance in {_STEP_SECONDS:.0f} s'
+      output.seek(0)
+      raise RuntimeError(f'The program {what}. Output:\n{output.read()}')
     time.sleep(0.05)
     counts = _last_counts(workdir)
   return time.monotonic(), counts[0]
@@ -78,7 +94,7 @@ def _seconds_per_step(
     seconds: the duration of the measurement.
 
   Raises:
-    RuntimeError: if the program exits, or its learner does not start in time.
+    RuntimeError: if the program exits, or its learner is too slow.
   """
   with (
     tempfile.TemporaryDirectory() as folder,
@@ -93,19 +109,9 @@ def _seconds_per_step(
       start_new_session=True,
     )
     try:
-      deadline = time.monotonic() + _START_SECONDS
-      while _last_counts(workdir)[1] < 10:
-        code = process.poll()
-        if code is not None or time.monotonic() > deadline:
-          what = f'ended with exit code {code}'
-          if code is None:
-            what = f'took fewer than 10 learner steps in {_START_SECONDS:.0f} s'
-          output.seek(0)
-          raise RuntimeError(f'The program {what}. Output:\n{output.read()}')
-        time.sleep(0.2)
-      start, steps_before = _wait_for_step(workdir)
+      start, steps_before = _wait_for_step(workdir, process, output)
       time.sleep(seconds)
-      end, steps_after = _wait_for_step(workdir)
+      end, steps_after = _wait_for_step(workdir, process, output)
     finally:
       process.send_signal(signal.SIGINT)
       with contextlib.suppress(subprocess.TimeoutExpired):

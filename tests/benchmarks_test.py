@@ -12,6 +12,7 @@ from benchmarks import __main__ as main
 from benchmarks import (
   catalog,
   compiled,
+  distributed,
   gpu_check,
   harness,
   hlo,
@@ -125,13 +126,26 @@ def test_a_benchmark_returns_rows(name, tmp_path, command_line, capsys):
     assert row['ours'] > 0 and row['theirs'] > 0 and row['ratio'] > 0
 
 
+# Takes ten learner steps and exits.
+PROGRAM_THAT_ENDS = """
+import pathlib, sys
+log = pathlib.Path(sys.argv[1], 'logs/learner/logs.csv')
+log.parent.mkdir(parents=True)
+log.write_text('actor_steps,learner_steps\\n1600,10\\n')
+sys.exit('why')
+"""
+
+
+def test_a_program_that_ends_is_not_measured():
+  command = [sys.executable, '-c', PROGRAM_THAT_ENDS]
+  with pytest.raises(RuntimeError, match='exit code 1. Output:\nwhy'):
+    distributed._seconds_per_step(lambda workdir: [*command, workdir], 0.0)
+
+
 COSTS = {
   'act_s': 1e-3,
   'emulate_s': 5e-4,
-  'insert_s': 0.0,
-  'coordinate_s': 0.0,
-  'sample_s': 0.0,
-  'decode_s': 0.0,
+  **dict.fromkeys(('insert_s', 'coordinate_s', 'sample_s', 'decode_s'), 0.0),
   'samples_per_insert': 0.4,
   'step_bytes': 100.0,
   'parameter_bytes': 900.0,
@@ -143,14 +157,8 @@ COSTS = {
 def test_the_resource_used_most_limits_the_plan():
   cluster = scale.Cluster('x', 80, 50, 0, 100e9, 80e6, 2.0)
   used = scale.loads(cluster, COSTS)
-  assert used == pytest.approx(
-    {
-      'CPU cores': 0.5,
-      'learner and server': 3.125 / 50,
-      'memory': 0.5,
-      'network': 0.5,
-    }
-  )
+  shares = {'CPU cores': 0.5, 'memory': 0.5, 'network': 0.5}
+  assert used == pytest.approx({**shares, 'learner and server': 3.125 / 50})
   assert scale.plan(cluster, used)[3:] == ['40,000', '28', '56']
   # Actors that only step environments need half the cores.
   used = scale.loads(cluster._replace(cores=20, server=160_000), COSTS)
@@ -327,12 +335,5 @@ def test_the_accelerator_check_runs_on_a_cpu(tmp_path):
   assert result.returncode == 0, result.stdout + result.stderr
   text = report.read_text()
   assert 'FAILED' not in text
-  for part in (
-    'jaxlib',
-    'NGU',
-    'learner-gpu',
-    'inference-gpu',
-    'kernel',
-    'run',
-  ):
+  for part in 'jaxlib NGU learner-gpu inference-gpu kernel run'.split():
     assert part in text
