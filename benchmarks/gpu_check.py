@@ -3,10 +3,10 @@ r"""Checks an accelerator from driver to whole run, and writes a report.
   make gpu-check
   .venv/bin/python -m benchmarks.gpu_check --platform=cpu --scale=tiny
 
-The file has the versions of driver and packages, the numbers of a learner step
-against those of a CPU, the rows of `benchmarks.gpu`, the kernels that take most
-of a learner step, and a whole run with actors. It takes about ten minutes. The
-exit code is 1 if a part has failed.
+The file has the versions of driver and packages, a whole run with actors, the
+numbers of a learner step against those of a CPU, the rows of `benchmarks.gpu`,
+and the kernels that take most of a learner step. It takes about ten minutes.
+The exit code is 1 if a part has failed.
 """
 
 import argparse
@@ -256,10 +256,11 @@ def main() -> int:
   with jax.default_device(devices[0]):
     sections = [
       _section('Versions', lambda: _versions(devices)),
+      # This process has reserved nothing of a GPU's memory so far.
+      _section('A run with actors', lambda: _run(scale)),
       _section('Numbers', lambda: _numbers(devices[0])),
       _section('Speed', lambda: tables.format_rows(list(gpu.rows(sizes)))),
       _section('Kernels of a learner step', lambda: _profile(sizes)),
-      _section('A run with actors', lambda: _run(scale)),
     ]
   minutes = (time.monotonic() - start) / 60
   title = f'# {devices[0].device_kind}, scale {scale}, {minutes:.1f} minutes'
