@@ -36,7 +36,7 @@ def _compressed_bytes(frames: np.ndarray, length: int) -> int:
 
 
 def adder() -> Iterator[harness.Comparison]:
-  """Compares the time in the actor's thread; the server uses another core."""
+  """Compares the time to write a step, with the server on the same core."""
   play = recordings.record(_GAME, 800 if harness.quick else 2_000)
   frames = play.frames()[:800]
   agent = our_side.make_agent(_GAME)
