@@ -74,9 +74,8 @@ def _wait_for_step(
   while counts[0] <= first[0] or counts[1] <= max(first[1], 9):
     code = process.poll()
     if code is not None or time.monotonic() > deadline:
-      what = f'ended with exit code {code}'
-      if code is None:
-        what = f'did not advance in {_STEP_SECONDS:.0f} s'
+      slow = f'did not advance in {_STEP_SECONDS:.0f} s'
+      what = slow if code is None else f'ended with exit code {code}'
       output.seek(0)
       raise RuntimeError(f'The program {what}. Output:\n{output.read()}')
     time.sleep(0.05)
