@@ -121,11 +121,11 @@ def bt() -> Iterator[harness.Comparison]:
 
 def actor_scale() -> Iterator[harness.Comparison]:
   """Compares two actor processes on two cores with one on one core."""
-  seconds = harness.round_seconds
+  clock, seconds = harness.clock, harness.round_seconds
 
   def make(core: int) -> our_side.ActorProcess:
     os.sched_setaffinity(0, {core})
-    harness.round_seconds = seconds
+    harness.clock, harness.round_seconds = clock, seconds
     return our_side.ActorProcess(our_side.make_agent(_GAME))
 
   actors = [
