@@ -58,7 +58,7 @@ print(getattr(sys, "_base_executable", sys.executable))' \
 candidates() {  # version
   if [ -n "${BT_ACME_PYTHON:-}" ]; then echo "$BT_ACME_PYTHON"; fi
   type -ap "python$1" || true
-  ls -d "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1"*/bin/python"$1" \
+  ls -d "${PYENV_ROOT:-${HOME-}/.pyenv}/versions/$1"*/bin/python"$1" \
     "$tools/python"/*/bin/python"$1" 2>/dev/null || true
   if command -v uv >/dev/null; then uv python find "$1" 2>/dev/null || true; fi
   type -ap python3 python || true
