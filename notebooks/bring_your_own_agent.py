@@ -41,9 +41,9 @@ def python_with_acme():
   python = environment / 'bin' / 'python'
   # pip installs bt_acme last. An environment without it is incomplete.
   if not list(environment.glob('lib/*/site-packages/bt_acme-*')):
-    if not shutil.which('python3.10'):
+    create = ['python3.10', '-m', 'venv', str(environment)]
+    if not shutil.which('python3.10') or subprocess.run(create).returncode:
       return None
-    subprocess.run(['python3.10', '-m', 'venv', str(environment)], check=True)
     pip = [str(python), '-m', 'pip', 'install', '--quiet', SOURCE]
     subprocess.run(pip, check=True)
   return str(python)
@@ -52,9 +52,9 @@ def python_with_acme():
 PYTHON = python_with_acme()
 print(
   PYTHON
-  or 'Python 3.10 was not found. On Colab and Ubuntu, install it with '
-  '`apt-get install python3.10-venv`, or use bt_acme.transfer, which runs '
-  'the R2D2 of bt_acme on any Python (see the quickstart).'
+  or 'No complete Python 3.10 was found. On Colab and Ubuntu, install it with '
+  '`apt-get install python3.10-venv libpython3.10`, or use bt_acme.transfer, '
+  'which runs the R2D2 of bt_acme on any Python (see the quickstart).'
 )
 
 # %% [markdown]
