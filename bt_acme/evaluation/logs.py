@@ -1,6 +1,5 @@
 """Reads the CSV logs in the workdir of a run."""
 
-import csv
 import mmap
 import pathlib
 from typing import Iterator
@@ -58,12 +57,13 @@ def read_columns(workdir: str, label: str) -> dict[str, np.ndarray]:
 def _read(path: pathlib.Path) -> tuple[list[str], list[Row]]:
   """Returns the names of the columns, and the cells that are not empty."""
   text = path.read_text(errors='replace')
-  lines = csv.reader(text[: text.rfind('\n') + 1].splitlines())
-  names = [RENAMED_COLUMNS.get(name, name) for name in next(lines, [])]
+  lines = iter(text[: text.rfind('\n') + 1].splitlines())
+  header = next(lines, '').split(',')
+  names = [RENAMED_COLUMNS.get(name, name) for name in header]
   rows: list[Row] = []
   num_damaged = 0
   for line in lines:
-    cells = zip(names, line, strict=True)
+    cells = zip(names, line.split(','), strict=True)
     try:
       rows.append({name: float(cell) for name, cell in cells if cell})
     except ValueError:

@@ -69,9 +69,11 @@ def test_read_log(tmp_path):
 
 def test_incomplete_and_damaged_lines_of_a_log_are_omitted(tmp_path, caplog):
   path = tmp_path / 'logs.csv'
-  lines = ['actor_steps,life', '1,0', '2', '3,x', '4,5,6', '7,', '8,9']
+  # A power failure may leave zeros.
+  damaged = ['2', '3,x', '4,5,6', '\0\0\0']
+  lines = ['actor_steps,life', '1,0', *damaged, '7,', '8,9']
   path.write_text('\n'.join(lines))
   with caplog.at_level(logging.WARNING, 'absl'):
     rows = logs.read_rows(path)
   assert rows == [{'actor_steps': 1, 'session': 0}, {'actor_steps': 7}]
-  assert f'Damaged rows omitted: 3 of {path}' in caplog.text
+  assert f'Damaged rows omitted: 4 of {path}' in caplog.text
