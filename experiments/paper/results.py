@@ -389,12 +389,13 @@ def peak_over(
 
   Returns:
     The maximum greedy share of the extra action in the first third of the run
-    minus the share to compare; None if either is missing.
+    minus the share to compare; None if the first third or the end is missing.
   """
   steps, shares = column_of(results, run, 'greedy_extra_share')
   is_first = steps <= run.budget_steps / 3
   first, rest = shares[is_first], shares[~is_first]
-  return float(first.max() - other(rest)) if len(first) and len(rest) else None
+  has_both = len(first) and steps[-1] >= (1 - NEAR) * run.budget_steps
+  return float(first.max() - other(rest)) if has_both else None
 
 
 def column_of(

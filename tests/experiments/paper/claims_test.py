@@ -213,6 +213,8 @@ def test_early_area_needs_an_early_and_a_later_evaluation(parts, expected):
     ('peak_over_rest', 7 * [_NAN], None),
     # A run that has just started has no peak.
     ('peak_over_rest', 3 * [0.5] + 4 * [_NAN], None),
+    # Neither has a run that has not reached its end.
+    ('peak_over_end', [_NAN, 0.2, 0.5, 0.3, 0.4, 0.1, _NAN], None),
   ],
 )
 def test_the_extra_action_peaks_in_the_first_third(statistic, shares, expected):
