@@ -57,9 +57,16 @@ class Folder:
       )
 
   def claim(self) -> None:
-    """Claims the directory for this scale, or verifies an existing claim."""
+    """Claims the directory for this scale, or verifies an existing claim.
+
+    Raises:
+      ValueError: if the directory cannot be used or written.
+    """
     self.check()
-    _write_once(self.path / _MARK, self._mark())
+    try:
+      _write_once(self.path / _MARK, self._mark())
+    except OSError as error:
+      raise ValueError(f'folder: {error}. Choose another --folder.') from error
     self._check_same()
 
   def ask(self, request: declarations.Request) -> None:
