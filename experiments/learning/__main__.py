@@ -74,10 +74,6 @@ class LearningConfig:
     checks.check(self)
     for claim in self.chosen:
       command_line.known('claims', claim, claims.CLAIMS)
-    checks.require(
-      not pathlib.Path(self.folder).is_file(),
-      f'folder={self.folder!r} is a file. Choose another directory.',
-    )
 
   @property
   def chosen(self) -> List[str]:
@@ -95,7 +91,10 @@ def run(config: LearningConfig) -> int:
     An exit code.
   """
   folder = pathlib.Path(config.folder).absolute()
-  folder.mkdir(parents=True, exist_ok=True)
+  try:
+    folder.mkdir(parents=True, exist_ok=True)
+  except OSError as error:
+    raise ValueError(f'folder: {error}. Choose another --folder.') from error
   tables = [
     dataclasses.replace(table, seeds=table.seeds[: config.seeds])
     for table in claims.tables()

@@ -238,12 +238,13 @@ def test_the_readme_has_the_tables_of_the_published_results():
     ),
     ({'seeds': 0}, 'seeds=0 must be'),
     ({'jobs': -1}, 'jobs=-1 must be'),
-    ({'folder': __file__}, 'is a file. Choose another directory'),
+    ({'folder': __file__}, f"'{__file__}'. Choose another --folder"),
+    ({'folder': '/dev/null/x'}, "'/dev/null/x'. Choose another --folder"),
   ],
 )
 def test_invalid_settings_are_rejected(changes, message):
   with pytest.raises(ValueError, match=message):
-    learning.LearningConfig(**changes)
+    learning.run(learning.LearningConfig(**changes))
 
 
 def test_environments_are_valid_and_names_of_runs_are_unique():
