@@ -37,7 +37,7 @@ SETTINGS = {
 _EPISODES = 'episodes.csv'
 # Settings that are derived from the attributes of a run.
 _DERIVED = (
-  *('env', 'seed', 'max_actor_steps', 'workdir', 'output', 'episodes'),
+  *('env', 'seed', 'max_actor_steps', 'workdir'),
   *('behavior', 'init', 'init_from', 'snapshot_steps'),
 )
 
@@ -212,12 +212,12 @@ def parsed(name: str, text: str) -> Any:
   """Parses the value of a setting, using the type of its default.
 
   Raises:
-    ValueError: if no script has a setting with this name, if the setting is
-      derived, or if the value has another type.
+    ValueError: if no script that trains has a setting with this name, if the
+      setting is derived, or if the value has another type.
   """
   defaults: dict[str, Any] = {}
-  for settings_class in SETTINGS.values():
-    defaults.update(names.defaults_of(settings_class))
+  for script in sorted(SETTINGS.keys() - {'evaluate'}):
+    defaults.update(names.defaults_of(SETTINGS[script]))
   command_line.known('set', name, defaults)
   if name in _DERIVED:
     raise ValueError(

@@ -99,7 +99,7 @@ def _parser(description: str) -> argparse.ArgumentParser:
     default=[],
     type=_setting,
     metavar='NAME=VALUE',
-    help='setting of all runs whose script has it; may be repeated',
+    help='setting of all training runs that have it; may be repeated',
   )
   return parser
 

@@ -79,6 +79,8 @@ def test_pretraining_comes_first_and_then_seed_by_seed():
   [
     ('lstm_sise=3', "did you mean 'lstm_size'"),
     ('env=pong', 'determined by'),
+    # Evaluations are not affected, so their own settings are rejected.
+    ('epsilon=0.1', 'did you mean'),
     ('lstm_size=a', 'type int'),
     ('flights=perhaps', 'type bool'),
   ],
