@@ -10,6 +10,7 @@ import hashlib
 import json
 import pathlib
 import re
+import shlex
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from bt_acme.behaviors import exported_folder
@@ -139,7 +140,7 @@ class RunSpec:
   @property
   def command(self) -> str:
     """The shell command, to be executed in the directory of all runs."""
-    return ' '.join(['python', f'launch/{self.script}.py', *self.flags])
+    return shlex.join(launching.command_of(f'{self.script}.py', self.flags))
 
   @property
   def needed(self) -> list['RunSpec']:

@@ -1,6 +1,7 @@
 """Tests that a run is identified by its settings."""
 
 import dataclasses
+import os
 import re
 
 import pytest
@@ -56,6 +57,11 @@ def test_the_id_depends_on_the_pretraining_run():
   assert changed.id != _BT.id
   assert f'--behavior={_NGU.workdir}/behavior-500' in changed.flags
   assert f'--init_from={_NGU.workdir}/behavior' in changed.flags
+
+
+def test_the_command_can_be_executed_in_the_directory_of_all_runs():
+  _, script, *flags = _BT.command.split()
+  assert os.path.isabs(script) and flags == _BT.flags
 
 
 def test_pretraining_comes_first_and_then_seed_by_seed():
