@@ -161,7 +161,8 @@ def measure(effect: Effect, found: results.Results) -> Finding:
   samples = _samples(effect, envs, found)
   problems = [p for sample in samples for p in sample.problems]
   if not envs:
-    problems.append(results.no_environments(effect.suite))
+    where = ' '.join([effect.suite, *map(str, effect.indices)])
+    problems.append(results.no_environments(where))
   scales = sorted({run.scale for sample in samples for run in sample.runs})
   estimate, seeds = intervals.Estimate(math.nan, math.nan, math.nan), 0
   shared: tuple[str, ...] = ()

@@ -225,8 +225,10 @@ def test_the_extra_action_peaks_in_the_first_third(statistic, shares, expected):
 
 def test_the_report_has_verdicts_effects_and_missing_data():
   data = _hard([0.5, 0.6, 0.7], [0.0, 0.1, 0.0], [0.2, 0.3, 0.3])
-  verdicts = claims.evaluate(results.Results(data, SUITES))
+  suites = {**SUITES, 'tasks': (NEAR,)}
+  verdicts = claims.evaluate(results.Results(data, suites))
   text = claims.markdown(verdicts)
+  assert 'The scale has no environments for: tasks 1, tasks 2, ' in text
   assert '| C5 | open (1 of 2 effects; as claimed) | In hard' in text
   (row,) = [line for line in text.splitlines() if '| C5 | median' in line]
   assert '| 89.53 | 3 |' in row and row.endswith(f'{FAR} | laptop |')
