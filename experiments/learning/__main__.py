@@ -37,11 +37,11 @@ README.md.
 """
 
 import dataclasses
-import os
 import pathlib
 from typing import List
 
 from bt_acme.config import checks
+from bt_acme.runtime import environment_variables
 from experiments import command_line
 from experiments.harness import progress
 from experiments.learning import claims, report, results
@@ -65,7 +65,7 @@ class LearningConfig:
 
   claims: str = checks.setting(','.join(claims.CLAIMS))
   seeds: int = checks.setting(10, above=0)
-  jobs: int = checks.setting(os.cpu_count() or 1, above=0)
+  jobs: int = checks.setting(len(environment_variables.cores()), above=0)
   folder: str = 'runs/learning'
   run: bool = True
   publish: bool = False
