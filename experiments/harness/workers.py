@@ -19,6 +19,7 @@ import time
 from multiprocessing import connection
 from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
+from bt_acme import files
 from bt_acme.runtime import interrupts, workdir_lock
 from experiments.harness import locks, processes, records
 
@@ -113,12 +114,20 @@ class Worker:
     self._signum = 0
 
   def work(self) -> Outcome:
-    """Executes runs until all are done or failed, or until stopped."""
+    """Executes runs until all are done or failed, or until stopped.
+
+    Raises:
+      ValueError: if the disk is full.
+    """
     with interrupts.handled(interrupts.stop_signals(), self._note_signal):
       try:
         while self._start_runs():
           self._watch_runs()
           self._stop_if_needed()
+      except OSError as error:
+        if not files.is_disk_full(error):
+          raise
+        raise ValueError(f'{error}. Free disk space, then rerun.') from error
       finally:
         for process in self._jobs:
           process.stop()

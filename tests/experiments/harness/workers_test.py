@@ -1,5 +1,6 @@
 """Tests of workers: which runs they start, and how they handle exit codes."""
 
+import errno
 import functools
 import os
 import signal
@@ -137,6 +138,14 @@ def test_a_closed_terminal_does_not_kill_runs(tmp_path, monkeypatch):
   assert not kill.called
   worker._note_signal(signal.SIGTERM)
   assert kill.called
+
+
+def test_a_full_disk_stops_the_worker_with_advice(tmp_path, work, monkeypatch):
+  error = OSError(errno.ENOSPC, 'full')
+  monkeypatch.setattr(records, 'end', mock.Mock(side_effect=error))
+  with pytest.raises(ValueError, match='full. Free disk space'):
+    work(fakes.Write('waits'), fakes.Write('other'))
+  assert not list(tmp_path.glob('*.lock'))  # The other run was stopped.
 
 
 def test_a_worker_drops_a_run_whose_lock_is_lost(work, monkeypatch):
