@@ -85,11 +85,9 @@ def show(config: ExploreConfig) -> None:
 
 def table(visits: dict[str, montezuma.Visits]) -> str:
   """Compares the visits of the policies in a table."""
+  header = ('policy', 'games', 'actor steps', 'rooms', 'positions')
   return tables.table(
-    (
-      *('policy', 'games', 'actor steps', 'rooms', 'positions'),
-      'positions in a game',
-    ),
+    (*header, 'positions in a game'),
     [
       (
         *(label, len(v.visited), f'{v.counts.total():,}', v.rooms, v.positions),

@@ -83,11 +83,9 @@ def run(
     f'actor steps; seeds {", ".join(map(str, plan.seeds))}'
   )
   seconds: dict[str, float] = {}
+  evaluations = records.with_needed(plan.evaluations)
   stages = (
-    (
-      *('behavior', f'== 1 of 3: {explored}'),
-      records.with_needed(plan.evaluations),
-    ),
+    ('behavior', f'== 1 of 3: {explored}', evaluations),
     ('learning', f'\n== 2 of 3: {learned}', plan.learning),
     *(
       ('launched run', f'{run}, with several processes', [run])

@@ -201,10 +201,8 @@ def _row(
   if rows:
     cells = [_cell(rows, column) for column in table.columns]
     seconds = f'{np.mean([row["seconds"] for row in rows]):.0f}'
-  return [
-    *(run.algorithm, f'{run.actor_steps:,}', str(len(rows))),
-    *(*cells, seconds),
-  ]
+  first = [run.algorithm, f'{run.actor_steps:,}', str(len(rows))]
+  return [*first, *cells, seconds]
 
 
 def _cell(rows: Any, column: str) -> str:

@@ -130,9 +130,7 @@ def _shown(verdict: Verdict) -> str:
 
 def details(verdicts: Sequence[Verdict]) -> str:
   """Formats the effects behind the verdicts and the missing data."""
-  header = (
-    *('claim', 'effect', 'ours', 'paper', 'seeds', 'environments', 'scale'),
-  )
+  header = 'claim effect ours paper seeds environments scale'.split()
   rows = [
     _effect_row(verdict.claim, finding)
     for verdict in verdicts

@@ -7,9 +7,7 @@ from bt_acme.evaluation import tables
 from experiments.paper import artifacts
 
 _PLUS_MINUS = '±'
-_CSV_COLUMNS = (
-  *('low', 'high', 'spread', 'seeds', 'games', 'paper', 'paper_spread'),
-)
+_CSV_COLUMNS = 'low high spread seeds games paper paper_spread'.split()
 _LATEX_ESCAPES = {
   **{char: f'\\{char}' for char in '%&#_$'},
   '`': '',
