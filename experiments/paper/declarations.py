@@ -108,7 +108,9 @@ def _runs(
     return
   spec = learn(case, needs)
   yield spec
-  if dict(spec.settings).get('evaluation_episodes', 0) < scale.final_episodes:
+  given = {'num_evaluators': 1, 'evaluation_episodes': 0, **dict(spec.settings)}
+  played = given['evaluation_episodes'] if given['num_evaluators'] else 0
+  if played < scale.final_episodes:
     yield runs.RunSpec(
       *(runs.FINAL_EVALUATION, arm, env, seed, 'evaluate'),
       settings=episodes,

@@ -124,3 +124,11 @@ def test_a_choice_selects_a_part_of_the_runs():
   assert '--learning_rate=0.5' in bt.flags
   # The settings of the arm take precedence.
   assert '--intrinsic_reward=rnd' in rnd.flags
+
+
+@pytest.mark.parametrize(('num_evaluators', 'is_needed'), [(1, 0), (0, 1)])
+def test_runs_without_evaluators_need_a_final_one(num_evaluators, is_needed):
+  overrides = {'num_evaluators': num_evaluators}
+  scale = scales.get('smoke')._replace(overrides=overrides)
+  request = declarations.Request(('table9',), (0,), arms=('r2d2',))
+  assert len(declarations.declared(request, scale)) == 1 + is_needed
