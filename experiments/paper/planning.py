@@ -82,7 +82,7 @@ def plan(
   header = ['', 'runs', 'left', 'actor steps', 'hours']
   source = (
     'based on the finished runs in this directory'
-    if all(one.is_measured for one in found)
+    if found and all(one.is_measured for one in found)
     else f'estimated at {scale.steps_per_second:,g} actor steps per second for '
     'stages without finished runs'
   )

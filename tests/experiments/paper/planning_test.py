@@ -65,4 +65,4 @@ def test_hours_with_slots(kinds, hours):
 
 def test_nothing_to_run_takes_no_time(tmp_path):
   text = planning.plan(_folder(tmp_path), [], [_CPU])
-  assert 'With 1 slot: 0.00 h' in text
+  assert 'With 1 slot: 0.00 h' in text and 'in this directory' not in text
