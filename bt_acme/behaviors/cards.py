@@ -71,14 +71,14 @@ class Card(NamedTuple):
     """Writes the card as `README.md` and `card.html`, and its pictures.
 
     Args:
-      folder: an existing directory, usually that of the behavior. A card in it
-        is replaced.
+      folder: the directory, usually that of the behavior. A card in it is
+        replaced, with its pictures.
 
     Raises:
       ValueError: if the directory has a `README.md` that is not a card.
     """
-    path = pathlib.Path(folder)
-    if (path / TEXT).exists() and not files_in(path):
+    path, replaced = pathlib.Path(folder), files_in(pathlib.Path(folder))
+    if (path / TEXT).exists() and not replaced:
       raise ValueError(
         f'folder={str(folder)!r} has a {TEXT} that is not a card and would be '
         'replaced. Choose another directory.'
@@ -86,6 +86,8 @@ class Card(NamedTuple):
     files.write_text(path / TEXT, self.markdown)
     body = Card(self.markdown)._repr_html_()  # Refers to the saved pictures.
     files.write_text(path / _PAGE, page(path.resolve().name, body))
+    for name in replaced - _files(self.markdown):
+      (path / name).unlink(missing_ok=True)
     for name, data in self.pictures.items():
       (path / name).write_bytes(data)
 
@@ -117,8 +119,10 @@ def files_in(folder: pathlib.Path) -> set[str]:
     text = read(folder).markdown
   except OSError:
     return set()
-  if not _MARK.search(text):
-    return set()
+  return _files(text) if _MARK.search(text) else set()
+
+
+def _files(text: str) -> set[str]:
   return {TEXT, _PAGE, *(name for _, name, _ in _PICTURE.findall(text))}
 
 

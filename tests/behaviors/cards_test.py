@@ -82,6 +82,17 @@ def test_a_saved_card_is_read_with_its_pictures(tmp_path):
   assert page.startswith('<!doctype html>') and 'src="film.gif"' in page
 
 
+def test_a_saved_card_replaces_another_with_its_pictures(tmp_path):
+  old = '# A\n\n- SHA-256 of `params.npz`: `1`\n\n![x](old.gif) ![x](film.gif)'
+  cards.Card(old, {'old.gif': _GIF, 'film.gif': b'1'}).save(tmp_path)
+  (tmp_path / 'other.gif').write_bytes(b'1')
+  card = cards.Card(_TEXT, {'film.gif': _GIF})
+  card.save(tmp_path)
+  assert cards.read(tmp_path) == card
+  names = sorted(path.name for path in tmp_path.iterdir())
+  assert names == ['README.md', 'card.html', 'film.gif', 'other.gif']
+
+
 def test_pictures_elsewhere_or_too_large_are_not_read(tmp_path, monkeypatch):
   monkeypatch.setattr(cards, '_LARGEST_PICTURE', 4)
   folder = tmp_path / 'a'
