@@ -1,7 +1,7 @@
 """Behavior that acts with an exported, pre-trained policy."""
 
 import copy
-import pathlib
+import os
 from typing import Sequence
 
 import jax
@@ -69,7 +69,7 @@ class Exported(behavior.Behavior):
     """
     self.source = str(folder)
     self.folder = pretrained.resolve(self.source, setting=setting)
-    self.name = pathlib.Path(self.folder).name
+    self.name = os.path.basename(os.path.abspath(self.folder))
     self.agent, self.learned, self.params_sha256 = exported_folder.read(
       self.folder, setting=setting
     )

@@ -103,6 +103,13 @@ def test_rewards_are_those_of_training_after_a_restart_too(
   assert len(np.unique(expected)) == N
 
 
+def test_a_relative_directory_has_its_name(exported, monkeypatch):
+  monkeypatch.chdir(exported)
+  name = pathlib.Path(exported).name
+  assert behaviors.Exported('.').name == name
+  assert behaviors.Exported(f'../{name}/').name == name
+
+
 def test_zero_instead_of_the_intrinsic_reward(exported):
   behavior = behaviors.Exported(exported, epsilon=0.2)
   zero = behaviors.Exported(exported, epsilon=0.0, reward_input='zero')
