@@ -142,19 +142,6 @@ class RunConfig:
       "inference='server', because one half of the environments acts while the "
       'other half waits.',
     )
-    num_names = self.env.count(',') + 1
-    for name, value in (
-      ('num_actors * envs_per_actor', self.num_environments),
-      (
-        'num_evaluators * evaluation_episodes',
-        self.num_evaluators * self.evaluation_episodes,
-      ),
-    ):
-      checks.require(
-        value >= num_names or not value,
-        f'env={self.env!r} lists {num_names} environments, more than {name}='
-        f'{value}. Raise one of the two, or list fewer environments.',
-      )
     steps = (0, *self.snapshots)
     checks.require(
       all(a < b for a, b in itertools.pairwise(steps)),

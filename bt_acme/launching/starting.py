@@ -11,7 +11,7 @@ import sys
 import warnings
 from typing import Any, Callable, Mapping, Sequence
 
-from bt_acme import assembly, compilation_cache, files
+from bt_acme import assembly, compilation_cache, environments, files
 from bt_acme import config as config_lib
 from bt_acme.behaviors import exported_folder
 from bt_acme.config import checks, placement
@@ -156,6 +156,17 @@ def run_session(
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   """Raises ValueError if the settings of a run are invalid on this machine."""
+  num_names = len(environments.names_in(run.env))
+  for name, value in (
+    ('num_actors * envs_per_actor', run.num_environments),
+    # One evaluator plays all episodes of an evaluation.
+    ('evaluation_episodes', run.num_evaluators and run.evaluation_episodes),
+  ):
+    checks.require(
+      value >= num_names or not value,
+      f'env={run.env!r} lists {num_names} environments, more than {name}='
+      f'{value}. Raise {name}, or list fewer environments.',
+    )
   # Otherwise, only the learner's process can see the learner's devices.
   if run.is_in_this_process or os.environ.get('JAX_PLATFORMS') == 'cpu':
     data_parallel.make_shardings(agent.config.learner)

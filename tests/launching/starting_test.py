@@ -22,6 +22,21 @@ def test_more_devices_than_available(launch_type):
     starting.check(run_config.RunConfig(lp_launch_type=launch_type), agent)
 
 
+@pytest.mark.parametrize(
+  'settings, message',
+  [
+    ({'num_actors': 1, 'envs_per_actor': 2}, 'envs_per_actor=2. Raise'),
+    # Each evaluation has all environments, whichever evaluator plays it.
+    ({'evaluation_episodes': 2, 'num_evaluators': 2}, 'evaluation_episodes=2'),
+  ],
+)
+def test_more_environments_in_the_list_than_in_the_run(settings, message):
+  run = run_config.RunConfig(env='a,b,c', **settings)
+  agent = assembly.Agent(fakes.make_config(), fakes.SPEC)
+  with pytest.raises(ValueError, match=f'lists 3 .* than .*{message}'):
+    starting.check(run, agent)
+
+
 def test_the_setting_lists_all_engines_with_their_options():
   field = run_config.RunConfig.__dataclass_fields__['lp_launch_type']
   choices = set(checks.limits_of(field)['choices'])
