@@ -214,7 +214,10 @@ def get(
     **(preset.pretraining_settings if explores else preset.task_settings),
   }
   known = names.settings_of(config_class)
-  unused = transfer.unused({**settings, **(given or {})})
+  values = {**names.defaults_of(config_class), **settings, **(given or {})}
+  unused = [*transfer.unused(values)]
+  if values.get('lp_launch_type') == 'in_process':
+    unused += run_config.OF_NODES
   return {k: v for k, v in settings.items() if k in known and k not in unused}
 
 

@@ -14,6 +14,11 @@ from bt_acme.config import placement as placement_lib
 LARGEST_SEED = 2**32 - 1  # The limit of JAX keys.
 # The largest number of actor steps; the paper pre-trains for 4 billion.
 _LARGEST_BUDGET = 1_000_000_000_000
+# Settings without effect in runs of one process.
+OF_NODES = (
+  *('inference', 'open_ports', 'replay_port', 'checkpoint_replay'),
+  *('max_restarts', 'watchdog_seconds'),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,10 +161,7 @@ class RunConfig:
     )
     if not self.has_nodes:
       checks.require_defaults(
-        self,
-        *('inference', 'open_ports', 'replay_port', 'checkpoint_replay'),
-        *('max_restarts', 'watchdog_seconds'),
-        without=f'lp_launch_type={self.lp_launch_type!r}',
+        self, *OF_NODES, without=f'lp_launch_type={self.lp_launch_type!r}'
       )
     checks.require(
       self.open_ports or self.spans_machines or not self.replay_port,

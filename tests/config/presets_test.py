@@ -44,6 +44,13 @@ def test_settings_for_a_task_are_left_out_in_pre_training():
   assert presets.get('minigrid', config_lib.BTConfig)['discount'] == 0.97
 
 
+def test_settings_of_nodes_are_left_out_in_one_process():
+  given = {'lp_launch_type': 'in_process'}
+  assert presets.get('gpu', _RunSettings)['inference'] == 'server'
+  chosen = presets.get('gpu', _RunSettings, given)
+  assert names.build(_RunSettings, {**chosen, **given}).run.num_evaluators == 2
+
+
 def test_launched_runs_have_as_many_environments_as_those_of_the_library():
   settings = presets.get('minigrid', _RunSettings)
   run = names.build(_RunSettings, settings).run
