@@ -173,22 +173,26 @@ def visits(
     f'evaluations={evaluations!r} is not a dictionary of evaluations. Pass '
     "{'BT': bt_acme.evaluate(run)}, for example.",
   )
-  names = list(dict.fromkeys(played.env for played in evaluations.values()))
-  made: Any = [environments.make(name, seed=seed) for name in names]
-  sizes: Any = [getattr(each, 'grid_size', tuple)() for each in made]
+  made: dict[str, Any] = {
+    name: environments.make(name, seed=seed)
+    for name in dict.fromkeys(played.env for played in evaluations.values())
+  }
+  sizes: Any = {getattr(each, 'grid_size', tuple)() for each in made.values()}
   checks.require(
-    all(sizes) and len(set(sizes)) == 1,
-    f'env={", ".join(names)!r} has no grid of cells, or several sizes. Choose '
+    all(sizes) and len(sizes) == 1,
+    f'env={", ".join(made)!r} has no grid of cells, or several sizes. Choose '
     'environments with cells, such as MiniGrid, of one size.',
   )
-  ((columns, rows), *_), (environment, *_) = sizes, made
-  environment.reset()
+  ((columns, rows),) = sizes
   counts = {label: np.zeros((rows, columns), int) for label in evaluations}
   for label, played in evaluations.items():
     for recording in played.recordings:
       for column, row in recording.cells:
         counts[label][row, column] += 1
-  background = environment.render_rgb()
-  for each in made:
-    each.close()
-  return plots.heat_maps(path, counts, background, title=', '.join(names))
+  drawn = {}
+  for name, environment in made.items():
+    environment.reset()
+    drawn[name] = environment.render_rgb()
+    environment.close()
+  backgrounds = {k: drawn[played.env] for k, played in evaluations.items()}
+  return plots.heat_maps(path, counts, backgrounds, title=', '.join(made))

@@ -159,7 +159,7 @@ def common_steps(curves: Sequence[Curve]) -> Curve:
 def heat_maps(
   path: str,
   visits: Mapping[str, np.ndarray],
-  background: np.ndarray,
+  backgrounds: Mapping[str, np.ndarray],
   *,
   title: str,
   panel_size: tuple[float, float] = (4.2, 4.6),
@@ -170,7 +170,8 @@ def heat_maps(
   Args:
     path: the path of the PNG; empty to write none.
     visits: counts [rows, columns] by label, over equal numbers of episodes.
-    background: the empty grid, uint8 RGB [rows * tile, columns * tile, 3].
+    backgrounds: the empty grid by label, uint8 RGB [rows * tile, columns *
+      tile, 3].
     title: the title of the figure.
     panel_size: the width and height of a map, in inches.
     cropped: whether to show only the visited part of the grid.
@@ -185,7 +186,7 @@ def heat_maps(
   total = sum(visits.values())
   x_limits, y_limits = _limits(total if cropped else np.ones_like(total))
   for axes, (label, counts) in zip(all_axes, visits.items(), strict=True):
-    image = _heat_map(axes, counts, background, largest)
+    image = _heat_map(axes, counts, backgrounds[label], largest)
     axes.set(title=label, xlim=x_limits, ylim=y_limits)
   figure.suptitle(title, y=0.97)
   figure.colorbar(

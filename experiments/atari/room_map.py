@@ -32,13 +32,14 @@ def draw(path: str, visits: Mapping[str, montezuma.Visits]) -> None:
   floors = floors_shown(pictures)
   canvas = background(pictures, floors)
   height, width, _ = canvas.shape
+  shown = {
+    f'{label}: rooms {v.rooms}, positions {v.positions}': counts(v, floors)
+    for label, v in visits.items()
+  }
   plots.heat_maps(
     path,
-    {
-      f'{label}: rooms {v.rooms}, positions {v.positions}': counts(v, floors)
-      for label, v in visits.items()
-    },
-    canvas,
+    shown,
+    dict.fromkeys(shown, canvas),
     title="Montezuma's Revenge, level 1: where each policy goes",
     panel_size=(_WIDTH, _WIDTH * height / width + _TITLES),
     cropped=False,

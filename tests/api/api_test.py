@@ -395,8 +395,11 @@ def test_plots(bt, r2d2, behavior, tmp_path):
   labels = [text.get_text() for text in axes.get_legend().get_texts()]
   assert labels == ['R2D2', 'BT']
   played = bt_acme.evaluate(bt, episodes=2)
-  maps = bt_acme.plots.visits({'BT': played})
+  other = bt_acme.evaluate(bt, env=f'{ENVIRONMENT}:no_goal', episodes=2)
+  maps = bt_acme.plots.visits({'BT': played, 'no goal': other})
   assert maps._repr_png_().startswith(png)
+  one, two = (axes.images[0].get_array() for axes in maps.axes[:2])
+  assert not np.array_equal(one, two)  # Each has its own environment.
   assert matplotlib.get_backend() == backend
   with pytest.raises(ValueError, match="value='nothing'"):
     bt_acme.plots.learning_curves({'BT': bt.workdir}, value='nothing')

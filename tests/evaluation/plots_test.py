@@ -47,9 +47,16 @@ def test_heat_maps_are_cropped_to_visited_cells():
   figure = plots.heat_maps(
     '',
     {'some': counts, 'none': np.zeros_like(counts)},
-    np.zeros((40, 60, 3), np.uint8),
+    {
+      k: np.full((40, 60, 3), x, np.uint8)
+      for x, k in enumerate(('some', 'none'))
+    },
     title='Visits',
   )
+  backgrounds = [
+    axes.images[0].get_array()[0, 0, 0] for axes in figure.axes[:2]
+  ]
+  assert backgrounds == [0, 1]
   assert [axes.get_title() for axes in figure.axes[:2]] == ['some', 'none']
   assert figure.axes[1].get_xlim() == (4.5, 13.5)
   assert figure.axes[1].get_ylim() == (7.5, 2.5)
