@@ -113,11 +113,13 @@ class ControlView:
     size = (width + 2 * _BORDER, height + 2 * _BORDER + _CAPTION)
     canvas = Image.new('RGB', size, color)
     canvas.paste(Image.fromarray(picture), (_BORDER, _BORDER + _CAPTION))
+    # A name of a behavior may be wider than the picture.
+    share = width / ImageFont.load_default(_FONT_SIZE).getlength(caption)
     ImageDraw.Draw(canvas).text(
       (canvas.width // 2, (_BORDER + _CAPTION) // 2),
       caption,
       fill=_INK,
-      font=ImageFont.load_default(_FONT_SIZE),
+      font=ImageFont.load_default(_FONT_SIZE * min(share, 1)),
       anchor='mm',
     )
     return np.asarray(canvas)

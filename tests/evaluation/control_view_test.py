@@ -52,7 +52,9 @@ def test_each_of_several_behaviors_has_a_color():
     for k in range(6):
       name, color = control_view.controller_of(source, k, names)
       assert name == f'{control_view.CONTROLLERS[source][0]}: b{k}'
-      assert tuple(view.frame(source, k)[0, 0]) == color
+      caption = view.frame(source, k)[:36]
+      assert tuple(caption[0, 0]) == color
+      assert not (caption[:, [0, -1]] - np.uint8(color)).any()  # It fits.
       colors.add((k, color))
   assert len(colors) == len({color for _, color in colors}) == 6
   assert list(view.frame(types.OWN, 3)[0, 0]) == _color(types.OWN)
