@@ -69,7 +69,7 @@ def describe(
   pictures: dict[str, bytes] = {}
   parts = [f'# {behavior.name}', _facts(behavior)]
   for env in videos:
-    name = f'{re.sub("[^0-9a-z]+", "-", env.lower()).strip("-")}.gif'
+    name = f'{re.sub("[^0-9a-z-]+", "-", env.lower()).strip("-")}.gif'
     pictures[name] = recorder.film(
       assembly.moved(behavior.agent, env),
       behavior.variables,

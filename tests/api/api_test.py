@@ -622,6 +622,13 @@ def test_a_card_has_facts_film_scores_curve_command_and_notes(ngu):
   assert curve.format == 'PNG'
 
 
+def test_each_environment_has_its_own_film(monkeypatch):
+  monkeypatch.setattr(recorder, 'film', lambda agent, *_, **__: agent.spec.name)
+  envs = [f'{ENVIRONMENT}:new_cell={x}' for x in (-0.1, 0.1)]
+  films = bt_acme.describe('minigrid-explorer', videos=envs).pictures
+  assert list(films.values()) == envs
+
+
 def test_environments_are_checked_before_anything_is_played(monkeypatch):
   monkeypatch.setattr(recorder, 'film', None)
   with pytest.raises(ValueError, match="env='nope' is unknown"):
