@@ -11,7 +11,6 @@ import numpy.typing as npt
 from bt_acme import environments, memory_check
 from bt_acme.api import loading
 from bt_acme.config import checks
-from bt_acme.config import run as run_config
 from bt_acme.evaluation import recorder, tables
 
 # The rows of the table of an evaluation: attribute and title.
@@ -183,8 +182,6 @@ def evaluate(
     ```
   """
   checks.check_value('episodes', episodes, checks.setting(1, above=0))
-  settings = run_config.RunConfig.__dataclass_fields__
-  checks.check_value('seed', seed, settings['seed'])
   agent, learned = loading.load_agent(source, env)
   memory_check.check(memory_check.estimate_evaluation(agent, episodes))
   recordings = recorder.play(

@@ -7,7 +7,6 @@ import pathlib
 from bt_acme import files
 from bt_acme.api import loading
 from bt_acme.config import checks
-from bt_acme.config import run as run_config
 from bt_acme.evaluation import recorder
 
 
@@ -99,8 +98,6 @@ def show(
     bt_acme.video.show(behavior, env='MiniGrid-Empty-5x5-v0', epsilon=0.1)
     ```
   """
-  settings = run_config.RunConfig.__dataclass_fields__
-  checks.check_value('seed', seed, settings['seed'])
   checks.check_value(
     'frames_per_second', frames_per_second, checks.setting(1.0, above=0)
   )

@@ -8,6 +8,7 @@ import numpy as np
 
 from bt_acme import assembly, environments
 from bt_acme.config import checks
+from bt_acme.config import run as run_config
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.environments import vector
 from bt_acme.evaluation import control_view
@@ -89,9 +90,11 @@ def play(
     The episodes, in the order of the environments.
 
   Raises:
-    ValueError: if there are fewer episodes than environments in the list of
-      names.
+    ValueError: if `seed` is out of range, or if there are fewer episodes than
+      environments in the list of names.
   """
+  settings = run_config.RunConfig.__dataclass_fields__
+  checks.check_value('seed', seed, settings['seed'])
   num_names = len(environments.names_in(agent.spec.name))
   checks.require(
     episodes >= num_names,

@@ -136,6 +136,9 @@ def test_arguments_of_a_video(argument, message):
   env = 'MiniGrid-Empty-5x5-v0'
   with pytest.raises(ValueError, match=f'^{name}{message}'):
     bt_acme.video.show('minigrid-explorer', env=env, **argument)
+  if name == 'seed':
+    with pytest.raises(ValueError, match=f'^{name}{message}'):
+      bt_acme.describe('minigrid-explorer', videos=env, **argument)
 
 
 @pytest.mark.parametrize(
