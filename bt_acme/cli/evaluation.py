@@ -65,10 +65,6 @@ class EvaluationConfig:
 
   def __post_init__(self) -> None:
     checks.check(self)
-    checks.require(
-      not os.path.lexists(self.output),
-      f'output={self.output!r} already exists. Delete it, or choose another.',
-    )
     for name in ('output', 'video'):
       path = getattr(self, name)
       try:
@@ -78,6 +74,10 @@ class EvaluationConfig:
         raise ValueError(
           f'{name}={path!r} is not writable: {error}. Choose another file.'
         ) from error
+    checks.require(
+      not os.path.lexists(self.output),
+      f'output={self.output!r} already exists. Delete it, or choose another.',
+    )
     if self.env:
       environments.validate(self.env)
 
@@ -124,12 +124,18 @@ def run(config: EvaluationConfig) -> None:
     print(f'Video of episode 0: {config.video} ({frames})')
   if config.output:
     played = {
-      'env': agent.spec.name,
       'actor_steps': policy.actor_steps,
       'params_sha256': exported_folder.checksum(policy.variables),
       'seed': config.seed,
     }
-    table = [{'episode': i, **played, **row} for i, row in enumerate(rows)]
+    names = (
+      environments.name_of(agent.spec.name, int(row['environment']))
+      for row in rows
+    )
+    table = [
+      {'episode': i, 'env': name, **played, **row}
+      for i, (name, row) in enumerate(zip(names, rows, strict=True))
+    ]
     files.write_text(config.output, tables.csv_text(table))
     print(f'Episodes: {config.output}')
 

@@ -48,6 +48,9 @@ def test_a_row_for_each_episode(behavior, tmp_path, capsys):
   printed = capsys.readouterr().out
   mean = np.mean([float(row['episode_return']) for row in rows])
   assert f'{mean:.3f}' in printed and f'Episodes: {tmp_path}' in printed
+  others = ['MiniGrid-Empty-6x6-v0', ENV]
+  several = play(behavior, tmp_path / 'd.csv', env=', '.join(others))
+  assert [row['env'] for row in several] == [*others, others[0]]
   assert play(behavior, tmp_path / 'b.csv', epsilon=0.5) == rows
   assert play(behavior, tmp_path / 'c.csv', epsilon=0.5, seed=5) != rows
 
@@ -75,3 +78,5 @@ def test_an_unwritable_file(tmp_path, monkeypatch, setting, name):
   with pytest.raises(ValueError, match=f'^{setting}=') as error:
     evaluation_cli.EvaluationConfig(**{setting: name})
   assert '\n' not in str(error.value)
+  with pytest.raises(ValueError, match='is not writable: .* Is a directory'):
+    evaluation_cli.EvaluationConfig(**{setting: '.'})
