@@ -48,8 +48,8 @@ def fetch(address: str, *, setting: str) -> str:
 
   Raises:
     ValueError: if the address does not begin with https or has no checksum, or
-      if the archive cannot be downloaded, has another checksum, or contains
-      anything but files and one behavior.
+      if the archive cannot be downloaded or stored, has another checksum, or
+      contains anything but files and one behavior.
   """
   subject = f'{setting}={address!r}'
   url, _, digest = address.partition('#sha256=')
@@ -67,11 +67,16 @@ def fetch(address: str, *, setting: str) -> str:
   name = re.sub(r'(\.tar)?\.\w+$', '', pathlib.PurePosixPath(path).name)
   name = re.sub(r'[^\w.-]', '_', name).strip('.') or 'behavior'
   folder = compilation_cache.root() / 'behaviors' / digest.lower() / name
-  if not (folder / _DESCRIPTION).is_file():
-    try:
+  try:
+    if not (folder / _DESCRIPTION).is_file():
       _write(folder, _unpack(_download(url, digest.lower())))
-    except untrusted.InvalidFileError as error:
-      raise ValueError(f'{subject} {error}.') from error
+  except untrusted.InvalidFileError as error:
+    raise ValueError(f'{subject} {error}.') from error
+  except OSError as error:
+    raise ValueError(
+      f'{subject} cannot be stored: {error}. Set XDG_CACHE_HOME to a directory '
+      'that is writable.'
+    ) from error
   return str(folder)
 
 

@@ -201,6 +201,14 @@ def test_a_hostile_archive(
   assert not [path for path in tmp_path.rglob('*') if path.is_file()]
 
 
+def test_a_cache_that_is_not_writable(server, exported, tmp_path, monkeypatch):
+  (tmp_path / 'file').touch()
+  monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'file'))
+  address = offer(server, pack_folder(exported))
+  with pytest.raises(ValueError, match='be stored: .*Not a.* XDG_CACHE_HOME'):
+    bt_acme.load_behavior(address)
+
+
 def test_the_files_are_checked_like_any_others(server, exported, tmp_path):
   folder = shutil.copytree(exported, tmp_path / 'b')
   (folder / 'params.npz').write_bytes(b'x')
