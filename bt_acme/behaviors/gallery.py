@@ -55,5 +55,5 @@ if __name__ == '__main__':
   parser.add_argument('folder', metavar='FOLDER', type=pathlib.Path)
   try:
     print(write(parser.parse_args().folder))
-  except ValueError as error:
+  except (OSError, ValueError) as error:
     parser.error(str(error))

@@ -140,3 +140,6 @@ def test_a_directory_without_cards(tmp_path, monkeypatch, capsys):
     runpy.run_path(gallery.__file__, run_name='__main__')
   message = r'error: .*no directory with .*describe\(...\)'
   assert re.search(message, capsys.readouterr().err)
+  (tmp_path / 'a' / 'README.md').mkdir(parents=True)
+  with pytest.raises(SystemExit, match='2'):
+    runpy.run_path(gallery.__file__, run_name='__main__')
