@@ -56,7 +56,7 @@ def export(
     actor_steps: the number of actor steps of training.
 
   Raises:
-    ValueError: if the directory contains anything else.
+    ValueError: if the directory contains anything else, or for another agent.
 
   Example:
     ```python
@@ -71,6 +71,10 @@ def export(
     ```
   """
   check_replaceable(pathlib.Path(folder))
+  checks.require(
+    type(agent.config) in _CONFIGS.values(),
+    'agent has behaviors, without which it cannot be exported. Use Run.export.',
+  )
   params = _as_file(variables)
   with files.new_folder(folder) as temporary:
     (temporary / _PARAMS).write_bytes(params)

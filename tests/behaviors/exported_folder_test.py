@@ -10,7 +10,8 @@ import chex
 import numpy as np
 import pytest
 
-from bt_acme import behaviors
+from bt_acme import assembly, behaviors
+from bt_acme import config as config_lib
 from bt_acme.behaviors import exported_folder
 from tests import untrusted_test as hostile
 from tests.agents import fakes
@@ -43,6 +44,14 @@ def test_export_replaces_an_existing_behavior(tmp_path):
     behaviors.Exported(str(tmp_path / 'b')).variables, variables
   )
   assert [path.name for path in tmp_path.iterdir()] == ['b']
+
+
+def test_an_agent_with_behaviors_replaces_none(folder):
+  config = fakes.make_config(config_lib.BTConfig)
+  agent = assembly.Agent(config, fakes.SPEC, (behaviors.Uniform(),))
+  with pytest.raises(ValueError, match='agent has behaviors.*Use Run.export'):
+    fakes.export_agent(folder, agent)
+  behaviors.Exported(str(folder))
 
 
 @pytest.mark.parametrize('other', ['thesis.tex', 'checkpoints/', 'README.md'])
