@@ -163,11 +163,16 @@ def _of_run(behavior: behaviors.Exported) -> dict[str, int]:
 
 
 def _curve(behavior: behaviors.Exported) -> bytes:
-  """Returns a PNG of the returns in training; empty without the run's log."""
+  """Returns a PNG of the returns in training; empty without any in the log.
+
+  The run may have continued after it exported the behavior.
+  """
   folder = str(pathlib.Path(behavior.folder).parent)
   columns = logs.read_columns(folder, 'actor')
-  if not columns:
+  if not columns or columns['actor_steps'][0] > behavior.actor_steps:
     return b''
+  until = columns['actor_steps'] <= behavior.actor_steps
+  columns = {name: column[until] for name, column in columns.items()}
   value = 'intrinsic_return' if behavior.agent.intrinsic else 'episode_return'
   return plots.learning_curves(
     '',

@@ -19,7 +19,7 @@ from bt_acme import behaviors
 from bt_acme import config as config_lib
 from bt_acme.api import describing
 from bt_acme.config import names
-from bt_acme.evaluation import recorder
+from bt_acme.evaluation import logs, plots, recorder
 from bt_acme.launching import starting
 from bt_acme.runtime import interrupts
 from tests import python, small_examples
@@ -620,6 +620,23 @@ def test_a_card_has_facts_film_scores_curve_command_and_notes(ngu):
   )
   assert film.n_frames > 1 and film.size == (80, 80)
   assert curve.format == 'PNG'
+
+
+def test_the_curve_of_a_snapshot_ends_with_it(behavior, tmp_path, monkeypatch):
+  drawn = []
+  monkeypatch.setattr(
+    plots.Picture, '_repr_png_', lambda figure: drawn.append(figure)
+  )
+  path = logs.path_of(tmp_path, 'actor')
+  path.parent.mkdir(parents=True)
+  path.write_text('actor_steps,intrinsic_return\n8,1\n16,2\n24,3\n')
+  snapshot = bt_acme.load_behavior(
+    shutil.copytree(behavior.folder, tmp_path / 'behavior-20')
+  )
+  for snapshot.actor_steps in (7, 20, 24):
+    describing._curve(snapshot)
+  ends = [figure.axes[0].lines[0].get_xdata()[-1] for figure in drawn]
+  assert ends == [16, 24]
 
 
 def test_each_environment_has_its_own_film(monkeypatch):
