@@ -63,16 +63,15 @@ class EvaluatorNode(node.Node):
   def _make_evaluator(self, point: int) -> evaluation.Evaluator:
     """Makes the evaluator, with environment seeds that no actor uses.
 
-    Its seed depends on the point only, so that the evaluation stays the same if
-    it is repeated, or if the run was resumed before it.
+    Its seeds depend on the point only, so that the evaluation stays the same if
+    it is repeated, also by another evaluator, or if the run was resumed before.
     """
     run = self._run
-    first = evaluation.FIRST_ENVIRONMENT + self._index * run.evaluation_episodes
     return evaluation.Evaluator(
       self._agent,
       episodes=run.evaluation_episodes,
       seed=seeds.for_evaluation(run.seed, point),
-      first_environment=first,
+      first_environment=evaluation.FIRST_ENVIRONMENT,
     )
 
   def _log(self) -> bool:

@@ -12,10 +12,10 @@ import types
 
 import pytest
 
-from bt_acme import behaviors
+from bt_acme import behaviors, evaluation
 from bt_acme.config import run as run_config
 from bt_acme.launching import recorded_agent, starting
-from bt_acme.runtime import actor_node
+from bt_acme.runtime import actor_node, evaluator_node
 from bt_acme.runtime import workdir as workdir_lib
 from tests.launch import scripts
 from tests.runtime import contexts
@@ -90,3 +90,15 @@ def test_each_attempt_of_an_actor_plays_other_episodes(tmp_path):
   nodes[1]._pipeline = types.SimpleNamespace(prime=int)
   assert nodes[1].iterate() is None
   assert [args[:2] for args in asked] == [(0, 1)]
+
+
+def test_all_evaluators_play_the_same_episodes(tmp_path, monkeypatch):
+  monkeypatch.setattr(evaluation, 'Evaluator', lambda agent, **own: own)
+  run, agent = make(tmp_path)
+  one, other, later = (
+    evaluator_node.EvaluatorNode(
+      *(run, agent, index, contexts.make())
+    )._make_evaluator(point)
+    for index, point in ((0, 600), (1, 600), (0, 700))
+  )
+  assert one == other != later
