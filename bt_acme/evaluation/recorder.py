@@ -131,10 +131,12 @@ def play(
     recordings = record(
       evaluator, variables, statistics, on_step=on_step, on_end=on_end
     )
+    if writer:
+      writer.close()
   finally:
     evaluator.close()
-  if writer:
-    writer.close()
+    if writer:
+      writer.discard()
   return recordings
 
 

@@ -61,6 +61,10 @@ class VideoWriter:
       self._write_gif()
     self._partial.replace(self._path)
 
+  def discard(self) -> None:
+    """Removes what `close` has not completed."""
+    self._partial.unlink(missing_ok=True)
+
   def _open_webm(self, size: Sequence[int]) -> Any:
     """Opens a WebM file of this width and height, encoded as VP8."""
     codec = cv2.VideoWriter.fourcc(*'VP80')

@@ -7,7 +7,7 @@ from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme.config import names
 from bt_acme.core import types
-from bt_acme.evaluation import Evaluator, recorder
+from bt_acme.evaluation import Evaluator, control_view, recorder
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
@@ -74,6 +74,19 @@ def test_evaluations_count_only_their_own_steps_and_have_no_flights(made):
     assert len(set(lengths)) > 1  # Some environments wait for the others.
   for recording in recorder.record(evaluator, variables):
     assert types.FLIGHT not in recording.sources
+
+
+def test_an_interrupted_video_leaves_no_file(made, tmp_path, monkeypatch):
+  path = tmp_path / 'v.webm'
+
+  def stop(*args):
+    assert [x.name for x in tmp_path.iterdir()] == ['.v.webm']
+    raise KeyboardInterrupt
+
+  monkeypatch.setattr(control_view.ControlView, 'last_frame', stop)
+  with pytest.raises(KeyboardInterrupt):
+    recorder.play(*made, None, seed=5, video=str(path))
+  assert not list(tmp_path.iterdir())
 
 
 def test_an_agent_without_flights_starts_none():
