@@ -59,7 +59,7 @@ def _read(path: pathlib.Path) -> tuple[list[str], list[Row]]:
   text = path.read_text(errors='replace')
   lines = iter(text[: text.rfind('\n') + 1].splitlines())
   header = next(lines, '').split(',')
-  names = [RENAMED_COLUMNS.get(name, name) for name in header]
+  names = [RENAMED_COLUMNS.get(name, name) for name in header if name]
   rows: list[Row] = []
   num_damaged = 0
   for line in lines:
@@ -86,7 +86,7 @@ def last(workdir: str, label: str, column: str) -> float:
     return 0.0
   with path.open() as f:
     header = f.readline().strip().split(',')
-  names = [RENAMED_COLUMNS.get(name, name) for name in header]
+  names = [RENAMED_COLUMNS.get(name, name) for name in header if name]
   for start, line in lines_from_end(path):
     row = dict(zip(names, line.decode().strip().split(','), strict=False))
     if start and row.get(column):
