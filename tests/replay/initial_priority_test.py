@@ -23,7 +23,10 @@ def make_config(learner=None, **replay):
 
 
 def make_episode(rng, num_steps, *, truncated=False, scale=1.0):
-  """Returns an episode of own choices, two extra actions and flights."""
+  """Returns an episode of own choices, two extra actions and flights.
+
+  Half of the steps of flights have no label of an extra action.
+  """
   episode = episodes.make_episode(
     rng, num_steps, episodes.make_shapes(), truncated=truncated
   )
@@ -32,11 +35,14 @@ def make_episode(rng, num_steps, *, truncated=False, scale=1.0):
     source = int(rng.integers(3))
     action = int(rng.integers(A))
     extra = A + int(rng.integers(2))
+    has_extra = source == types.EXTRA or (
+      source == types.FLIGHT and rng.random() < 0.5
+    )
     steps.append(
       step._replace(
         source=source,
         action=action,
-        choice=action if source == types.OWN else extra,
+        choice=extra if has_extra else action,
         reward=scale * step.reward,
         q_values=scale * step.q_values,
       )
@@ -97,6 +103,7 @@ SETTINGS = (
   {'loss': 'retrace', 'trace_decay': 0.0, 'target_policy_epsilon': 0.0},
   {'loss': 'retrace', 'discount': 0.0},
   {'behavior_labels': 'extra'},
+  {'behavior_labels': 'extra', 'duplicate_flights': False},
   {'behavior_labels': 'primitive'},
   {'duplicate_flights': False},
 )
@@ -116,7 +123,8 @@ def test_matches_reference(learner, truncated):
 @pytest.mark.parametrize('burn_in', [P, T - 1, 5])
 def test_burn_in_is_trained_only_at_the_start_of_an_episode(burn_in):
   rng = np.random.default_rng(1)
-  config = make_config(burn_in_length=burn_in, trace_length=T - burn_in)
+  lengths = {'burn_in_length': burn_in, 'trace_length': T - burn_in}
+  config = make_config(**lengths, max_priority_weight=0.0)
   for num_steps, truncated in itertools.product(LENGTHS, (False, True)):
     episode = make_episode(rng, num_steps, truncated=truncated)
     assert_as_expected(episode, config)
