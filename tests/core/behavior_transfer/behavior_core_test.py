@@ -9,13 +9,11 @@ from bt_acme.core.behavior_transfer import behavior_core
 _A = 5
 
 
-def _run(behavior, starts_flight, is_first, host_inputs=None):
+def _run(behavior, starts_flight, is_first):
   """Returns the actions in one environment for the given flags."""
   state = behavior.init(jax.random.PRNGKey(0))
   actions = []
-  for t, (starts, first) in enumerate(
-    zip(starts_flight, is_first, strict=True)
-  ):
+  for starts, first in zip(starts_flight, is_first, strict=True):
     action, state = behavior.step(
       {},
       behavior_core.BehaviorInput(
@@ -23,7 +21,7 @@ def _run(behavior, starts_flight, is_first, host_inputs=None):
         prev_action=jnp.zeros([], jnp.int32),
         is_first=jnp.asarray(first),
         starts_flight=jnp.asarray(starts),
-        host_inputs=() if host_inputs is None else host_inputs[t],
+        host_inputs=(),
       ),
       state,
     )
@@ -51,10 +49,3 @@ def test_random_actions_are_drawn_at_each_step_or_for_a_flight_or_episode():
     counts = np.bincount(actions[draws], minlength=_A)
     assert len(counts) == _A
     assert counts.min() > 5
-
-
-def test_external_proposes_its_host_input():
-  host_inputs = [jnp.asarray(a, jnp.int32) for a in (3, 0, 4)]
-  no = np.zeros(3, bool)
-  actions = _run(behavior_core.external(), no, no, host_inputs)
-  np.testing.assert_array_equal(actions, [3, 0, 4])

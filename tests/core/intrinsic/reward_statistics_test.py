@@ -123,20 +123,3 @@ def test_merged_statistics_are_those_of_all_observations():
   expected = [45, everything.mean(), everything.var(), 4, 5]
   np.testing.assert_allclose(merged, expected, rtol=1e-12)
   np.testing.assert_array_equal(start(4).merged(), 0)
-
-
-@pytest.mark.parametrize('decay', [0.0, 0.1, 1.0])
-def test_the_mean_of_distances_matches_reference(decay):
-  rng = np.random.default_rng(3)
-  groups = [rng.exponential(size=n) for n in (0, 1, 3, 0, 10, 10)]
-  statistics = start(1)
-  for i, group in enumerate(groups):
-    mean = group.mean() if len(group) else 0.0
-    statistics = reward_lib.add_distances(
-      statistics, np.array([mean]), np.float64([len(group)]), decay=decay
-    )
-    np.testing.assert_allclose(
-      statistics.distance_mean[0],
-      reference.mean_distance(groups[: i + 1], decay),
-    )
-  assert statistics.distance_count[0] == 24

@@ -14,7 +14,6 @@ T, N, D = 60, 5, 4
 CONFIG = config_lib.IntrinsicConfig(
   embedding_size=D, memory_capacity=20, num_neighbors=3
 )
-NEVER = np.zeros(N, bool)
 
 
 def changed(**changes):
