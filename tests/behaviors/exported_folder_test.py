@@ -15,6 +15,7 @@ from bt_acme import config as config_lib
 from bt_acme.behaviors import exported_folder
 from tests import untrusted_test as hostile
 from tests.agents import fakes
+from tests.runtime import round_trips
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
@@ -91,10 +92,7 @@ def damage_json(folder):
 
 
 def damage_params(folder):
-  path = folder / 'params.npz'
-  data = bytearray(path.read_bytes())
-  data[len(data) // 2] ^= 1
-  path.write_bytes(data)
+  round_trips.flip(folder / 'params.npz')
 
 
 def cut_params(folder, size=1000):
