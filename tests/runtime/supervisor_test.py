@@ -317,11 +317,9 @@ def test_a_budget_limits_restarts_per_hour():
   assert budget.acquire(5401.0)
 
 
-@pytest.mark.parametrize('title', ['actor_0', 'learner_0'])
-def test_without_restarts_the_first_failure_ends_the_program(
-  launch, capsys, title
-):
-  code, engine = launch(most=0, **{title: [die]})
+# A test of Ctrl-C during the shutdown has a program without restarts.
+def test_without_restarts_the_first_failure_ends_the_program(launch, capsys):
+  code, engine = launch(most=0, actor_0=[die])
   assert code == 1 and not engine.restarted
   assert 'Restarting' not in capsys.readouterr().err
 
