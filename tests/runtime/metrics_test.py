@@ -104,8 +104,9 @@ def test_each_row_records_the_session_and_the_seconds(
   assert {name for name, *_ in _summaries(folder)} == {'actor_steps', 'x'}
 
 
-def test_a_log_with_the_old_name_of_a_column_is_continued(tmp_path):
-  folder = tmp_path / 'logs' / 'actor'
+def test_a_log_with_the_old_name_of_a_column_gets_new_rows_and_columns(
+  tmp_path, folder
+):
   folder.mkdir(parents=True)
   path = folder / 'logs.csv'
   before = 'actor_steps,seconds,life\n1,2.0,0\n2,4.0,1\n'
@@ -114,23 +115,16 @@ def test_a_log_with_the_old_name_of_a_column_is_continued(tmp_path):
   table.append({'actor_steps': 3, 'seconds': 6.5, 'session': 2})
   assert path.read_text() == before + '3,6.5,2\n'
   # The header gets the new name when a column is added.
-  table.append({'actor_steps': 4, 'session': 2, 'x': 5})
+  table.append({'x': 5, 'actor_steps': 4, 'session': 2})
+  table.append({'seconds': 9.0})
   assert path.read_text() == (
-    'actor_steps,seconds,session,x\n1,2.0,0,\n2,4.0,1,\n3,6.5,2,\n4,,2,5\n'
+    'actor_steps,seconds,session,x\n'
+    '1,2.0,0,\n2,4.0,1,\n3,6.5,2,\n4,,2,5\n,9.0,,\n'
   )
+  assert list(folder.iterdir()) == [path]
   path.write_text(before)
   metrics_lib.CSVTable(path).cut({'actor_steps': 1})
   assert path.read_text() == 'actor_steps,seconds,life\n1,2.0,0\n'
-
-
-def test_new_columns_do_not_change_old_rows(tmp_path):
-  path = tmp_path / 'logs.csv'
-  metrics_lib.CSVTable(path).append({'a': 1, 'b': 2.5})
-  table = metrics_lib.CSVTable(path)
-  table.append({'c': 3, 'a': 4})
-  table.append({'b': 5})
-  assert path.read_text() == 'a,b,c\n1,2.5,\n4,,3\n,5,\n'
-  assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize(
