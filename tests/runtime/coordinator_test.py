@@ -41,11 +41,6 @@ def lease_all(coordinator, size, actor=0, attempt=0):
   return granted[:-1]
 
 
-def test_leases_add_up_to_the_budget(make):
-  assert lease_all(make(), 32) == [32, 32, 32, 4]
-  assert lease_all(make(), 1000) == [100]
-
-
 def test_a_failed_actor_returns_its_lease(make, tmp_path):
   coordinator = make()
   assert coordinator.lease(0, 0, 60) == 60
