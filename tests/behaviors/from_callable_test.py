@@ -65,12 +65,6 @@ def test_a_wrong_action_names_behavior_and_step(action, kind, message):
   assert 'at actor step 1 of environment 1' in str(info.value)
 
 
-def test_an_error_in_a_policy_names_the_behavior():
-  message = "'mine' raised ZeroDivisionError.*actor step 0 of environment 0"
-  with pytest.raises(RuntimeError, match=message):
-    inputs_of(host_of(lambda *_: 1 / 0, name='mine'))
-
-
 @pytest.mark.parametrize(
   'make_policy, error, message',
   [
