@@ -32,6 +32,7 @@ class Queue(clock.Clock):
     self.after(seconds, call)
 
   def get(self, timeout=None):
+    assert self.now < 10_000.0, 'the program never ends'
     end = math.inf if timeout is None else self.now + timeout
     while not self._due:
       if not self.step(end):
