@@ -8,7 +8,7 @@ in one process.
 
 import collections
 import functools
-from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -79,6 +79,7 @@ class Learner:
     largest_priority: the largest priority of recent finished steps.
     sampling: the metrics of the finished steps' samples.
     num_finished: the number of finished steps.
+    pending: the steps that were started but not finished, oldest first.
   """
 
   def __init__(
@@ -102,7 +103,7 @@ class Learner:
     self._state = jax.device_put(
       core.init(random_key, initial_params), self._shardings.state
     )
-    self._pending: collections.deque[LearnerStep] = collections.deque()
+    self.pending: collections.deque[LearnerStep] = collections.deque()
     self.statistics = statistics_store.StatisticsStore()
     self.scores = behavior_scores.ScoreStore(agent)
     self.largest_priority = initial_priority.LargestPriority()
@@ -110,11 +111,6 @@ class Learner:
       agent.config.replay.max_replay_size
     )
     self.num_finished = 0
-
-  @property
-  def pending(self) -> list[LearnerStep]:
-    """The steps that were started but not finished, oldest first."""
-    return list(self._pending)
 
   def start(self, sample: blocks.Sample) -> None:
     """Starts a step without waiting for its results.
@@ -127,7 +123,7 @@ class Learner:
     self._state, priorities, metrics = self._step(
       self._state, sample.batch, np.float32(sample.probabilities)
     )
-    self._pending.append(
+    self.pending.append(
       LearnerStep(sample.keys, sample.probabilities, priorities, metrics)
     )
 
@@ -138,9 +134,9 @@ class Learner:
       ValueError: if the learner has diverged.
     """
     # All transfers start before the first one is awaited.
-    step = jax.device_get(self._pending[0])
+    step = jax.device_get(self.pending[0])
     priorities = _finite(step.priorities)
-    self._pending.popleft()
+    self.pending.popleft()
     self.num_finished += 1
     self.largest_priority.update(priorities)
     sampling = self.sampling.compute(step.keys, step.probabilities, priorities)
@@ -158,7 +154,7 @@ class Learner:
     """
     largest = initial_priority.LargestPriority()
     largest.restore(self.largest_priority.state())
-    for step in self._pending:
+    for step in self.pending:
       largest.update(_finite(step.priorities))
     return largest.state()
 
@@ -228,12 +224,8 @@ class Learner:
     self._state = jax.device_put(
       arrays._replace(key=key), self._shardings.state
     )
-    self._pending.clear()
+    self.pending.clear()
     self.largest_priority.restore(values['max_priority'])
     self.num_finished = values['learner_steps']
     self.statistics.restore(values['statistics'])
     self.scores.restore(values.get('flight_scores', []))
-
-  def resume_steps(self, pending: Iterable[LearnerStep]) -> None:
-    """Restores the steps that were pending when the state was saved."""
-    self._pending = collections.deque(pending)

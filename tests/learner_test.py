@@ -87,7 +87,7 @@ def test_pending_steps_are_restored(make):
   resumed = make()
   resumed.restore(learner.save())
   assert not resumed.pending
-  resumed.resume_steps(learner.pending)
+  resumed.pending.extend(learner.pending)
   assert learner.finish().row() == resumed.finish().row()
 
 

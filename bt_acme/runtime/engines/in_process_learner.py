@@ -101,7 +101,7 @@ class InProcessLearner(learner_lib.Learner):
     Raises:
       ValueError: if the learner has diverged.
     """
-    for _ in self.pending:
+    while self.pending:
       step = self.finish()
       self.replay.update_priorities(step.keys, step.priorities)
       counts = self._increment(learner_steps=1)
@@ -122,7 +122,7 @@ class InProcessLearner(learner_lib.Learner):
 
   def restore_state(self, state: Mapping[str, Any]) -> None:
     """Restores a state returned by `state`; must be called after `restore`."""
-    self.resume_steps(
+    self.pending.extend(
       learner_lib.LearnerStep(*step) for step in state['under_way']
     )
     self._allowed, self._spacing, self._idle_iterations = state['schedule']
