@@ -7,6 +7,7 @@ in one process.
 """
 
 import collections
+import copy
 import functools
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
@@ -152,11 +153,10 @@ class Learner:
     Raises:
       ValueError: if the learner has diverged.
     """
-    largest = initial_priority.LargestPriority()
-    largest.restore(self.largest_priority.state())
+    largest = copy.copy(self.largest_priority)
     for step in self.pending:
       largest.update(_finite(step.priorities))
-    return largest.state()
+    return largest.value
 
   def copy_variables(self) -> assembly.Variables:
     """Copies the parameters and starts the transfer of the copies to the host.
@@ -225,7 +225,7 @@ class Learner:
       arrays._replace(key=key), self._shardings.state
     )
     self.pending.clear()
-    self.largest_priority.restore(values['max_priority'])
+    self.largest_priority.value = values['max_priority']
     self.num_finished = values['learner_steps']
     self.statistics.restore(values['statistics'])
     self.scores.restore(values.get('flight_scores', []))

@@ -76,7 +76,7 @@ def test_restored_arrays_are_not_donated(make):
   kept = jax.tree.map(np.copy, saved['arrays'])
   learner.restore(saved)
   # The first step sets the largest priority; a restored 1 would only decay.
-  assert learner.largest_priority.state() is None
+  assert learner.largest_priority.value is None
   learn(learner, fakes.make_samples(2))
   assert are_equal(saved['arrays'], kept)
 

@@ -126,27 +126,22 @@ class LargestPriority:
   Increases take effect immediately; decreases are smoothed. A maximum over the
   whole run would retain the large errors from the start of the run, and new
   sequences would always be sampled before all others.
+
+  Attributes:
+    value: the largest priority; None before the first learner step.
   """
 
   def __init__(self) -> None:
-    self._value: Optional[float] = None
+    self.value: Optional[float] = None
 
   def __call__(self) -> float:
     """Returns the largest priority; 1 before the first learner step."""
-    return _UNIT if self._value is None else self._value
+    return _UNIT if self.value is None else self.value
 
   def update(self, priorities: np.ndarray) -> None:
     """Updates the value with the priorities of one learner step, float [B]."""
     newest = float(np.max(priorities))
-    if self._value is None or newest >= self._value:
-      self._value = newest
+    if self.value is None or newest >= self.value:
+      self.value = newest
     else:
-      self._value += _DECAY * (newest - self._value)
-
-  def state(self) -> Optional[float]:
-    """Returns the value; None before the first learner step."""
-    return self._value
-
-  def restore(self, value: Optional[float]) -> None:
-    """Restores a value returned by `state`."""
-    self._value = value
+      self.value += _DECAY * (newest - self.value)

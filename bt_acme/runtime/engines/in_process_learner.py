@@ -116,7 +116,7 @@ class InProcessLearner(learner_lib.Learner):
       ],
       'schedule': (self._allowed, self._spacing, self._idle_iterations),
       'replay': self.replay.state(),
-      'largest_priority': self.largest_priority.state(),
+      'largest_priority': self.largest_priority.value,
       'sampling': self.sampling.state(),
     }
 
@@ -127,5 +127,5 @@ class InProcessLearner(learner_lib.Learner):
     )
     self._allowed, self._spacing, self._idle_iterations = state['schedule']
     self.replay.restore(state['replay'])
-    self.largest_priority.restore(state['largest_priority'])
+    self.largest_priority.value = state['largest_priority']
     self.sampling.restore(state['sampling'])
