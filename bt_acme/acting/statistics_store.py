@@ -94,17 +94,3 @@ class StatisticsStore:
     return Statistics(
       *(np.stack(fields) for fields in zip(*statistics, strict=True))
     )
-
-
-def saved(values: Mapping[str, _Saved]) -> Optional[Statistics]:
-  """Merges the saved statistics of all environments; None if there are none.
-
-  Args:
-    values: the `values` returned by `Learner.save`.
-
-  Returns:
-    The statistics of all environments as one.
-  """
-  store = StatisticsStore()
-  store.restore(values['statistics'])
-  return store.merged()

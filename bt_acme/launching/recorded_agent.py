@@ -179,7 +179,9 @@ def read_policy(
     )
   state, values = restored
   with saved_nodes.refusals(run):  # Damaged values can raise any error.
-    statistics = statistics_store.saved(values['learner'])
+    store = statistics_store.StatisticsStore()
+    store.restore(values['learner']['statistics'])
+    statistics = store.merged()
     actor_steps = int(values['counts'].get('actor_steps', 0))
   return assembly.Learned(
     actor_steps,
