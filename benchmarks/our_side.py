@@ -14,7 +14,6 @@ from benchmarks import core_parts
 from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme.acting import actor_groups, vector_actor
-from bt_acme.acting import variables as variables_lib
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import names
 from bt_acme.core import types
@@ -120,21 +119,17 @@ class ActorProcess:
       client = reverb.Client(f'localhost:{self._server.port}')
       sinks = [builder.make_sink(client)[0] for _ in range(num)]
     actor = vector_actor.VectorActor(
-      agent,
-      epsilons=agent.epsilons(num),
-      seed=0,
-      sinks=sinks,
+      agent, epsilons=agent.epsilons(num), seed=0, sinks=sinks
     )
     variables = core_parts.fresh_variables(agent)
     self.learner = FrozenLearner(
       lambda names: [getattr(variables, name) for name in names]
     )
-    variable_client = variables_lib.VariableClient(
-      self.learner, actor, agent.config.acting.variable_update_period
-    )
-    self.update_variables = variable_client.update
+    self._update_period = agent.config.acting.variable_update_period
+    self._turns = 0
     games = environments.make_vector(agent.spec.name, num, seed=0)
     self._group = actor_groups.Group(games, actor)
+    self.update_variables()
     self._group.request()
 
   def turn(self) -> int:
@@ -144,6 +139,12 @@ class ActorProcess:
     self._group.request()
     self.update_variables()
     return steps
+
+  def update_variables(self) -> None:
+    """Fetches the parameters, at the start of each update period."""
+    if self._turns % self._update_period == 0:
+      self._group.actor.update_variables(assembly.Variables.fetch(self.learner))
+    self._turns += 1
 
   def select_actions(self) -> np.ndarray:
     """Runs only the policy, on the current observations."""

@@ -64,6 +64,11 @@ class Variables(NamedTuple):
   agent: types.Params
   intrinsic: types.Params
 
+  @classmethod
+  def fetch(cls, source: Any) -> 'Variables':
+    """Fetches the parameters from a learner, an `acme.VariableSource`."""
+    return cls(*source.get_variables(list(cls._fields)))
+
 
 class Learned(NamedTuple):
   """The policy that a run has learned so far.

@@ -10,7 +10,6 @@ import numpy as np
 from acme import adders
 
 from bt_acme import assembly
-from bt_acme.acting import variables as variables_lib
 from bt_acme.acting import vector_actor
 from bt_acme.core import transition as transition_lib
 from bt_acme.environments import vector
@@ -122,10 +121,11 @@ class Actor(acme.Actor):
       evaluation=evaluation,
       sinks=None if self._sink is None else [self._sink],
     )
-    self._client = variables_lib.VariableClient(
-      variable_source, self._actor, agent.config.acting.variable_update_period
-    )
+    self._variable_source = variable_source
+    self._update_period = agent.config.acting.variable_update_period
+    self._num_updates = 0
     self._step: Any = None
+    self.update()
 
   def observe_first(self, timestep: dm_env.TimeStep) -> None:
     """Starts an episode and discards an unfinished one."""
@@ -154,4 +154,7 @@ class Actor(acme.Actor):
   def update(self, wait: bool = False) -> None:
     """Fetches new parameters if `variable_update_period` steps have passed."""
     del wait
-    self._client.update()
+    if self._num_updates % self._update_period == 0:
+      variables = assembly.Variables.fetch(self._variable_source)
+      self._actor.update_variables(variables)
+    self._num_updates += 1

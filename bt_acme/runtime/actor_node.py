@@ -6,7 +6,7 @@ from typing import Any
 from absl import logging
 
 from bt_acme import assembly, environments
-from bt_acme.acting import actor_groups, variables, vector_actor
+from bt_acme.acting import actor_groups, vector_actor
 from bt_acme.acting import inference_server as server_lib
 from bt_acme.config import run as run_config
 from bt_acme.environments import saving, vector
@@ -47,12 +47,12 @@ class ActorNode(node.Node):
     self._agent = agent
     self._index = index
     self._make_writer = make_writer
-    self._clients: list[variables.VariableClient] = []
     self._writers: list[Any] = []
     self._sinks: list[Any] = []
     self._pipeline = actor_groups.Pipeline([])
     self._is_primed = False
     self._vector_steps = 0
+    self._update_period = agent.config.acting.variable_update_period
     self._report_period = _REPORT_PERIOD if run.has_nodes else 1
     self._leased = 0  # Actor steps granted but not yet taken.
     self._taken = 0  # Actor steps since the last report.
@@ -61,6 +61,7 @@ class ActorNode(node.Node):
   def start(self) -> None:
     """Makes the environments and their actors."""
     self._pipeline = actor_groups.Pipeline(self._make_groups())
+    self._update_variables()
 
   def iterate(self) -> float | None:
     """Steps all environments once, if the budget has steps left."""
@@ -122,8 +123,6 @@ class ActorNode(node.Node):
     for sink, own in zip(self._sinks, _sink_states(state), strict=True):
       sink.restore(own)
     self._vector_steps = state['turns']
-    for client in self._clients:
-      client.restore(self._vector_steps)
     if not is_restored:
       self._start_new_episodes(group, actor_steps)
 
@@ -190,12 +189,6 @@ class ActorNode(node.Node):
       policy=policy,
       scores=scores,
     )
-    if policy is None:
-      self._clients.append(
-        variables.VariableClient(
-          self._learner, actor, agent.config.acting.variable_update_period
-        )
-      )
     return actor_groups.Group(
       self._make_environments(self._seed, first), actor, first
     )
@@ -236,12 +229,18 @@ class ActorNode(node.Node):
     self._leased -= actor_steps
     self._taken += actor_steps
     self._episodes += episodes
-    for client in self._clients:
-      client.update()
+    if self._vector_steps % self._update_period == 0:
+      self._update_variables()
     self.is_warm = True
     if self._vector_steps % self._report_period == 0:
       self._report()
     return node.AT_ONCE
+
+  def _update_variables(self) -> None:
+    """Fetches the parameters, unless a server selects the actions."""
+    if self._context.inference is None:
+      for group in self._pipeline.groups:
+        group.actor.update_variables(assembly.Variables.fetch(self._learner))
 
   def _report(self) -> None:
     """Reports statistics, then steps; the report of steps may end the run."""

@@ -6,7 +6,6 @@ import jax
 
 from bt_acme import assembly
 from bt_acme.acting import inference_server as server_lib
-from bt_acme.acting import variables
 from bt_acme.config import run as run_config
 from bt_acme.runtime import node
 
@@ -57,14 +56,14 @@ class InferenceNode(node.Node):
   def start(self) -> None:
     """Compiles, and fetches the learner's first parameters."""
     self._server.warm_up()  # While the learner and the actors start.
-    self._server.update_variables(variables.fetch(self._learner))
+    self._server.update_variables(assembly.Variables.fetch(self._learner))
 
   def iterate(self) -> float:
     """Answers requests, and fetches new parameters periodically."""
     self._answered += self._server.serve(_SERVE_SECONDS)
     self.is_warm = self.is_warm or self._answered > 0
     if self._answered >= self._period:
-      self._server.update_variables(variables.fetch(self._learner))
+      self._server.update_variables(assembly.Variables.fetch(self._learner))
       self._answered = 0
     return node.AT_ONCE
 

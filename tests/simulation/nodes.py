@@ -295,6 +295,9 @@ class Actor(actor_node.ActorNode):
     number = self._run.envs_per_actor
     return [Group(self._index, number, self._context, self.numbers)]
 
+  def _update_variables(self):
+    pass
+
 
 class EvaluatorNode(evaluator_node.EvaluatorNode):
   """The evaluator node, whose episodes record their policy's learner steps."""
