@@ -47,10 +47,8 @@ class ActorNode(node.Node):
     self._agent = agent
     self._index = index
     self._make_writer = make_writer
-    self._writers: list[Any] = []
     self._sinks: list[Any] = []
     self._pipeline = actor_groups.Pipeline([])
-    self._is_primed = False
     self._vector_steps = 0
     self._update_period = agent.config.acting.variable_update_period
     self._report_period = _REPORT_PERIOD if run.has_nodes else 1
@@ -141,9 +139,6 @@ class ActorNode(node.Node):
 
   def _make_groups(self) -> list[actor_groups.Group]:
     """Makes all groups of environments, with their actors and sinks."""
-    # A writer waits while the learner is behind, which would be forever once
-    # the learner has stopped.
-    self._context.register_stop_handler(self._stop_writers)
     number = self._run.groups_per_actor
     return [self._make_group(self._index * number + i) for i in range(number)]
 
@@ -156,7 +151,9 @@ class ActorNode(node.Node):
       agent.replay_shapes,
       on_wait=self._context.alive,
     )
-    self._writers.append(writer)
+    # It waits while the learner is behind, which would be forever once the
+    # learner has stopped.
+    self._context.register_stop_handler(lambda: writer.stop())
     return sequence_sinks.SequenceSink(
       agent.config,
       agent.replay_shapes,
@@ -207,8 +204,7 @@ class ActorNode(node.Node):
 
   def _act(self) -> float | None:
     """Steps all environments once; returns the result of `iterate`."""
-    if not self._is_primed:
-      self._is_primed = True
+    if not self._vector_steps:
       self._taken = self._pipeline.prime()
       self._leased = -self._taken
     while self._leased <= 0:
@@ -252,10 +248,6 @@ class ActorNode(node.Node):
       self._index, self._context.attempt, self._taken, self._episodes
     )
     self._taken, self._episodes = 0, []
-
-  def _stop_writers(self) -> None:
-    for writer in self._writers:
-      writer.stop()
 
 
 def _sink_states(state: dict[str, Any]) -> list[dict[str, Any]]:
