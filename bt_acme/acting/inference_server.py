@@ -141,19 +141,10 @@ class InferenceServer:
       rewards: whether to compute intrinsic rewards on the server, which is
         faster on an accelerator than in the actors. The memory of each
         environment takes `memory_capacity * embedding_size` floats.
-
-    Raises:
-      ValueError: if `group_size` does not divide M.
     """
-    num = np.size(epsilons)
-    if num % group_size:
-      raise ValueError(
-        f'group_size={group_size} does not divide the number of environments, '
-        f'{num}. Choose a divisor of {num}.'
-      )
     self._agent = agent
     self._group_size = group_size
-    self._num_groups = num // group_size
+    self._num_groups = np.size(epsilons) // group_size
     self._core = grouped_core.GroupedCore(
       agent, group_size=group_size, rewards=rewards
     )

@@ -268,9 +268,3 @@ def test_requests_to_a_stopped_server_fail(served):
   with pytest.raises(ConnectionError, match='has stopped'):
     policy.receive()
   courier_server.Stop()
-
-
-def test_groups_must_divide_the_environments():
-  agent = fakes.make_agent('r2d2')
-  with pytest.raises(ValueError, match='group_size=4 does not divide .* 6'):
-    server_lib.InferenceServer(agent, epsilons=EPSILONS, seed=5, group_size=4)
