@@ -26,13 +26,11 @@ class Group:
   Attributes:
     environments: the environments.
     actor: the actor that acts in the environments.
-    first_environment: the index of the group's first environment in the run.
     shown: the last output of the environments; None before their first reset.
   """
 
   environments: vector.VectorEnvironment
   actor: vector_actor.VectorActor
-  first_environment: int = 0
   shown: vector.VectorStep | None = None
 
   def request(self) -> None:
@@ -117,7 +115,7 @@ class Pipeline:
     empty for an agent without an intrinsic reward.
     """
     return {
-      group.first_environment: group.actor.statistics()
+      group.actor.first_environment: group.actor.statistics()
       for group in self.groups
       if group.actor.intrinsic is not None
     }

@@ -38,6 +38,8 @@ class VectorActor:
   while the environments step.
 
   Attributes:
+    first_environment: index of the first environment in the whole run.
+    sinks: the N sinks; empty if nothing is recorded.
     intrinsic: the environments' intrinsic rewards; None without pre-training.
     priorities: the learned priorities of the behaviors; None if their weights
       are constant, as in evaluations.
@@ -78,8 +80,8 @@ class VectorActor:
     self._agent = agent
     self._num = np.size(epsilons)
     self._epsilons = np.asarray(epsilons, np.float64)
-    self._first_environment = first_environment
-    self._sinks = sinks
+    self.first_environment = first_environment
+    self.sinks = sinks or ()
     self._policy = policy or policy_lib.VectorPolicy(
       agent,
       epsilons=epsilons,
@@ -264,7 +266,7 @@ class VectorActor:
         proposals,
         num_actions=self._agent.spec.num_actions,
         actor_step=self._turns,
-        first_environment=self._first_environment,
+        first_environment=self.first_environment,
       )
       if self._agent.replay_shapes.has_proposals:
         drawn = self._extras['flight_behavior']
@@ -312,7 +314,7 @@ class VectorActor:
     for i in np.flatnonzero(~self._step.is_last):
       # The other environments have just started a new episode.
       self._count(i, float(step.reward[i]))
-      if self._sinks is not None:
+      if self.sinks:
         self._take_transition(i, step)
       if step.is_last[i]:
         finished.append(self._end_episode(i))
@@ -323,7 +325,7 @@ class VectorActor:
     episode, self._episodes[i] = self._episodes[i], episode_lib.EpisodeMetrics()
     row = {
       **episode.metrics(),
-      'environment': self._first_environment + int(i),
+      'environment': self.first_environment + int(i),
       'epsilon': float(self._epsilons[i]),
     }
     if self._agent.behaviors:
@@ -367,10 +369,9 @@ class VectorActor:
     self, i: int, transition: transition_lib.Transition, final: Final
   ) -> None:
     """Sends a transition to the sink, and the end of the episode if reached."""
-    assert self._sinks is not None
-    self._sinks[i].add(transition)
+    self.sinks[i].add(transition)
     if final is not None:
-      self._sinks[i].end_episode(*final)
+      self.sinks[i].end_episode(*final)
 
   def _count(self, i: int, task_reward: float) -> None:
     """Adds a step to the episode metrics of an environment."""

@@ -47,7 +47,6 @@ class ActorNode(node.Node):
     self._agent = agent
     self._index = index
     self._make_writer = make_writer
-    self._sinks: list[Any] = []
     self._pipeline = actor_groups.Pipeline([])
     self._vector_steps = 0
     self._update_period = agent.config.acting.variable_update_period
@@ -95,7 +94,7 @@ class ActorNode(node.Node):
       'environment': environment,
       'step': None if group.shown is None else tuple(group.shown),
       'actor': group.actor.state(),
-      'sinks': [sink.state() for sink in self._sinks],
+      'sinks': [sink.state() for sink in group.actor.sinks],
       'turns': self._vector_steps,
     }
 
@@ -118,7 +117,8 @@ class ActorNode(node.Node):
         logging.warning('%s', error)
         is_restored = False
     group.actor.restore(state['actor'])
-    for sink, own in zip(self._sinks, _sink_states(state), strict=True):
+    sinks = group.actor.sinks
+    for sink, own in zip(sinks, _sink_states(state), strict=True):
       sink.restore(own)
     self._vector_steps = state['turns']
     if not is_restored:
@@ -131,10 +131,11 @@ class ActorNode(node.Node):
     group.environments.close()
     # Without a new seed, the first episodes would be repeated.
     group.environments = self._make_environments(
-      environments.seed_of(self._seed, actor_steps), group.first_environment
+      environments.seed_of(self._seed, actor_steps),
+      group.actor.first_environment,
     )
     group.actor.discard_episodes()
-    for sink in self._sinks:
+    for sink in group.actor.sinks:
       sink.reset()
 
   def _make_groups(self) -> list[actor_groups.Group]:
@@ -166,8 +167,6 @@ class ActorNode(node.Node):
     """Makes the group with this index among all groups of the run."""
     run, agent = self._run, self._agent
     first = index * run.group_size
-    sinks = [self._make_sink() for _ in range(run.group_size)]
-    self._sinks += sinks
     epsilons = agent.epsilons(run.num_environments)
     policy, scores = None, None
     if self._context.inference is not None:
@@ -181,14 +180,12 @@ class ActorNode(node.Node):
       epsilons=epsilons[first : first + run.group_size],
       seed=self._seed,
       first_environment=first,
-      sinks=sinks,
+      sinks=[self._make_sink() for _ in range(run.group_size)],
       statistics=self._learner.get_statistics(first, run.group_size),
       policy=policy,
       scores=scores,
     )
-    return actor_groups.Group(
-      self._make_environments(self._seed, first), actor, first
-    )
+    return actor_groups.Group(self._make_environments(self._seed, first), actor)
 
   def _make_environments(
     self, seed: int, first: int

@@ -21,7 +21,7 @@ def test_each_environment_acts_once_per_step(group_size):
       sinks=[sinks[i] for i in where],
     )
     actor.update_variables(fakes.variables_of(agent))
-    groups.append(actor_groups.Group(runs.marked(where), actor, first))
+    groups.append(actor_groups.Group(runs.marked(where), actor))
   pipeline = actor_groups.Pipeline(groups)
 
   def counts():
