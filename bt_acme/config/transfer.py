@@ -308,11 +308,12 @@ class TransferConfig:
       f'kickstarting={self.kickstarting} needs one behavior for each episode. '
       "Set behavior_draws='episode', or kickstarting=0.",
     )
-    checks.require(
-      self.flights or 'fly' not in self.behavior_roles,
-      f'behavior_roles={self.behavior_roles!r} with flights=False leaves '
-      'behaviors without effect. Set flights=True or change behavior_roles.',
-    )
+    for role, name in (('fly', 'flights'), ('choose', 'extra_action')):
+      checks.require(
+        getattr(self, name) or role not in self.behavior_roles,
+        f'behavior_roles={self.behavior_roles!r} with {name}=False leaves '
+        f'behaviors without effect. Set {name}=True or change behavior_roles.',
+      )
     for name, without in unused(vars(self)).items():
       checks.require_defaults(self, name, without=without)
     if self.flight_law == 'jump_start':

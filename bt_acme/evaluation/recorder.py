@@ -99,7 +99,7 @@ def play(
   checks.require(
     episodes >= num_names,
     f'episodes={episodes} is less than the {num_names} environments of '
-    f'env={agent.spec.name!r}. Raise it, or choose one of them.',
+    f'env={agent.spec.name!r}. Choose one of them as env, or more episodes.',
   )
   writer = None
   if video:

@@ -38,6 +38,7 @@ def test_a_text_may_list_behaviors(given, started):
     ({'behavior_weights': ('1',)}, r"behavior_weights=\('1',\) is invalid"),
     ({'behavior': []}, r'behavior=\[\] is empty'),
     ({'behavior_roles': 'fly', 'flights': False}, "roles='fly' with flights=F"),
+    ({'behavior_roles': 'choose', 'extra_action': False}, 'with extra_act'),
     ({'behavior': [lambda: 0]}, 'FromCallable for a function'),
     ({'env': 'Chian-5'}, '[Dd]id you mean'),
     ({'learning_rate': -1.0}, 'learning_rate=-1.0'),
