@@ -35,7 +35,10 @@ _SEED = 'BT_ACME_FUZZ_SEED'
 _NUM_LINES = int(os.environ.get('BT_ACME_FUZZ_LINES', '240'))
 _SCRIPTS = ('run_ngu', 'run_r2d2', 'run_bt', 'evaluate')
 _WORLD = 'MiniGrid-Empty-5x5-v0'
-_ROW = {'episode_return': 0.5, 'episode_length': 9, 'greedy_extra_share': 0.0}
+_ROW = {
+  **{'environment': 0, 'episode_return': 0.5, 'episode_length': 9},
+  'greedy_extra_share': 0.0,
+}
 _ODD_TEXTS = (
   *('', ' ', ',', 'x', 'ä', 'nan', '-1', '%s', '{}', '\n', "'", '../..'),
   *('x' * 300, 'x' * 5000, '9' * 5000, '/dev/null', '/proc/x', '~'),
