@@ -49,15 +49,15 @@ BENCHMARKS = {
   'replay-bytes': Benchmark(
     'replay', 'memory of the server, ten games', cores=2
   ),
-  'h2d': Benchmark('learning', 'bytes of a batch sent to the device (counted)'),
+  'h2d': Benchmark('learner', 'bytes of a batch sent to the device (counted)'),
   'params': Benchmark('acting', 'bytes of parameters sent to actors (counted)'),
   'knn': Benchmark('knn', 'nearest neighbors compared with FAISS and NumPy'),
   'lstm': Benchmark(
-    'learning', 'LSTM forward and backward, T = 160', huge_pages=True
+    'learner', 'LSTM forward and backward, T = 160', huge_pages=True
   ),
-  'learner': Benchmark('learning', 'a whole learner step', huge_pages=True),
+  'learner': Benchmark('learner', 'a whole learner step', huge_pages=True),
   'compile': Benchmark(
-    'learning', 'time to the first update, T = 80', huge_pages=True
+    'learner', 'time to the first update, T = 80', huge_pages=True
   ),
   'e2e': Benchmark(
     'distributed', 'whole programs on two cores', cores=2, one_thread=False

@@ -16,7 +16,7 @@ from bt_acme import assembly
 from bt_acme.agents import builders as builders_lib
 from bt_acme.core import transition as transition_lib
 from bt_acme.core import types
-from bt_acme.replay import sequence_sinks
+from bt_acme.replay import sequences
 
 Calls = List[Callable[[], Any]]  # Each call writes a step.
 
@@ -35,7 +35,7 @@ def _sampling(take: Callable[[], Any], *, warm: int) -> float:
 
 
 def calls_of(
-  sink: sequence_sinks.SequenceSink, play: recordings.RandomPlay
+  sink: sequences.SequenceSink, play: recordings.RandomPlay
 ) -> Calls:
   """Prepares the calls that write a recording to a sink."""
   calls: Calls = []

@@ -21,7 +21,7 @@ from bt_acme import config as config_lib
 from bt_acme.acting import actor_groups
 from bt_acme.agents import builders
 from bt_acme.config import run as run_config
-from bt_acme.replay import sequence_sinks, writer
+from bt_acme.replay import sequences, writer
 from bt_acme.runtime import actor_node, coordinator, node
 
 _GAME = 'montezuma_revenge'
@@ -91,7 +91,7 @@ def _coordinator(agent: assembly.Agent) -> Dict[str, float]:
 def _recorded(agent: assembly.Agent) -> List[Any]:
   """Returns the blocks of a recording, with priorities."""
   collected: List[Any] = []
-  sink = sequence_sinks.SequenceSink(
+  sink = sequences.SequenceSink(
     agent.config,
     agent.replay_shapes,
     lambda *block: collected.append(block),

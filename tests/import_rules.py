@@ -58,7 +58,7 @@ LEARNERS_OWN = ('distrax', 'optax', 'rlax', 'tensorflow_probability')
 ONLY_ACTING = (
   'bt_acme.acting',
   'bt_acme.behaviors',
-  'bt_acme.replay.sequence_sinks',
+  'bt_acme.replay.sequences',
   'bt_acme.runtime.actor_node',
   'bt_acme.runtime.coordinator',
   'bt_acme.runtime.evaluator_node',

@@ -13,13 +13,13 @@ from bt_acme import assembly
 from bt_acme.acting import vector_actor
 from bt_acme.core import transition as transition_lib
 from bt_acme.environments import vector
-from bt_acme.replay import sequence_sinks
+from bt_acme.replay import sequences
 
 
 class SequenceAdder:
   """A `SequenceSink` with the interface of `acme.adders.Adder`."""
 
-  def __init__(self, sink: sequence_sinks.SequenceSink):
+  def __init__(self, sink: sequences.SequenceSink):
     self._sink = sink
 
   def add_first(self, timestep: dm_env.TimeStep) -> None:

@@ -19,7 +19,7 @@ from bt_acme.agents import acme_actor
 from bt_acme.agents import acme_learner as learner_lib
 from bt_acme.core import epsilon as epsilon_lib
 from bt_acme.core import networks as networks_lib
-from bt_acme.replay import blocks, priority_updates, sequence_sinks
+from bt_acme.replay import blocks, priority_updates, sequences
 from bt_acme.replay import sampler as sampler_lib
 from bt_acme.replay import table as table_lib
 from bt_acme.replay import writer as writer_lib
@@ -96,7 +96,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
 
   def make_sink(
     self, replay_client: reverb.Client
-  ) -> Tuple[sequence_sinks.SequenceSink, writer_lib.ReverbWriter]:
+  ) -> Tuple[sequences.SequenceSink, writer_lib.ReverbWriter]:
     """Returns a sink for one environment's transitions, and its writer.
 
     Args:
@@ -104,7 +104,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     """
     config, shapes = self.agent.config, self.agent.replay_shapes
     writer = writer_lib.ReverbWriter(replay_client, config.replay, shapes)
-    sink = sequence_sinks.SequenceSink(
+    sink = sequences.SequenceSink(
       config, shapes, writer.write, num_actions=self.agent.spec.num_actions
     )
     return sink, writer

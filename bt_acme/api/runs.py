@@ -16,7 +16,7 @@ from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs, tables
 from bt_acme.launching import recorded_agent, starting
-from bt_acme.runtime import metrics, progress, provenance
+from bt_acme.runtime import metrics_logger, progress, provenance
 from bt_acme.runtime import workdir as workdir_lib
 from bt_acme.runtime.engines import in_process
 
@@ -141,7 +141,7 @@ class Run:
 
   def _log(self, label: str) -> Columns:
     columns = logs.read_columns(str(self.workdir), label)
-    return {k: v for k, v in columns.items() if k not in metrics.MARKS}
+    return {k: v for k, v in columns.items() if k not in metrics_logger.MARKS}
 
   def resume(
     self,

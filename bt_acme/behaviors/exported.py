@@ -9,7 +9,7 @@ import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.acting import behavior
-from bt_acme.behaviors import exported_folder, pretrained
+from bt_acme.behaviors import exported_folder, packaged
 from bt_acme.config import checks
 from bt_acme.core import epsilon as epsilon_lib
 from bt_acme.core import r2d2_actor, types
@@ -51,9 +51,10 @@ class Exported(behavior.Behavior):
     """Loads and checks a behavior.
 
     Args:
-      folder: a directory written by `export`, the name of a behavior that comes
-        with the package (`bt_acme.behaviors.list`), or the address of an
-        archive with its checksum (see `bt_acme.load_behavior`).
+      folder: a directory written by `export`, the workdir of a pre-training
+        run, the name of a behavior that comes with the package
+        (`bt_acme.behaviors.list`), or the address of an archive with its
+        checksum (see `bt_acme.load_behavior`).
       epsilon: the epsilon of the epsilon-greedy policy. A run of
         `bt_acme.transfer` replaces it by its setting `behavior_epsilon`, and
         `reward_input` by `behavior_reward_input`. `bt_acme.evaluate` and videos
@@ -68,7 +69,7 @@ class Exported(behavior.Behavior):
         invalid.
     """
     self.source = str(folder)
-    self.folder = pretrained.resolve(self.source, setting=setting)
+    self.folder = packaged.resolve(self.source, setting=setting)
     self.name = os.path.basename(os.path.abspath(self.folder))
     self.agent, self.learned, self.params_sha256 = exported_folder.read(
       self.folder, setting=setting

@@ -32,7 +32,9 @@ class EvaluationConfig:
   """Settings of an evaluation.
 
   Attributes:
-    behavior: Directory of an exported behavior to evaluate.
+    behavior: Exported behavior to evaluate: its directory, the workdir of a
+      pre-training run, the name of a behavior that comes with the package, or
+      the address of an archive.
     workdir: Workdir of a run to evaluate instead of a behavior; its newest
       checkpoint is loaded.
     env: Environment to play; must have the same observations and actions as the

@@ -26,8 +26,8 @@ class NetworkConfig:
       head.
     reward_input: Transformation of the previous reward that the network takes
       as an input: `tanh`, `signed_hyperbolic` (the function h of value
-      rescaling), or none (`raw`). It must be the same in pre-training and
-      transfer. The papers do not specify it.
+      rescaling with an epsilon of 0.001), or none (`raw`). It must be the same
+      in pre-training and transfer. The papers do not specify it.
     torso_dtype: Data type in which the convolutions and the next layer compute,
       `float32` or `bfloat16`. The rest of the network uses float32, with
       products in `matmul_precision`.

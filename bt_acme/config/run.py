@@ -94,6 +94,8 @@ class RunConfig:
       other nodes keep running. If the learner, the replay or the coordinator
       fails, the whole run restarts from its last checkpoint, also up to this
       many times. The next failure ends the run; with 0, the first failure does.
+      A node that exits with an error before its first heartbeat ends the run at
+      once: it would fail again.
       Threads cannot be restarted.
     watchdog_seconds: Heartbeat timeout in seconds. A process that has started
       work and then sends no heartbeat for this long is killed and treated as

@@ -24,7 +24,8 @@ class R2D2ActorState(NamedTuple):
     recurrent_state: the recurrent state after the last step.
     recurrent_state_tm1: the recurrent state before the last step.
     choice: int32 [], the selected choice.
-    greedy_choice: int32 [], the choice with the largest value.
+    greedy_choice: int32 [], the choice with the largest value, after
+      `extra_action_margin`.
     probability: float32 [], the probability of selecting `choice`.
     q_values: float32 [A'], the values of all choices.
   """

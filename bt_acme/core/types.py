@@ -3,9 +3,10 @@
 Shape glossary: T time, B batch, A primitive actions, K behaviors, D embedding,
 M memory slots, S stacked frames. Time is the first axis: `[T, B, ...]`.
 
-The agent selects a *choice*, one of A + K. The environment receives an
+The agent selects a *choice*, one of A' = A + K. The environment receives an
 *action*, one of A. With choice A + k, the action of the step is that of the
-k-th behavior with an extra action (`TransferConfig.extra_behaviors`).
+k-th behavior with an extra action (`TransferConfig.extra_behaviors`). Behaviors
+that only fly have no extra action, and K does not count them in A + K.
 """
 
 from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple

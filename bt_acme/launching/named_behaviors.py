@@ -7,7 +7,7 @@ from typing import Any
 
 from bt_acme import behaviors
 from bt_acme import config as config_lib
-from bt_acme.behaviors import pretrained
+from bt_acme.behaviors import packaged
 from bt_acme.config import checks
 
 BUILT_IN = {
@@ -119,7 +119,8 @@ def make(
     'a run, Bank.behaviors() for a bank among others, or '
     'bt_acme.behaviors.FromCallable for a function.',
   )
-  return tuple(load(x.strip(), transfer) for x in str(given).split(','))
+  texts = given.split(',') if isinstance(given, str) else [str(given)]
+  return tuple(load(text.strip(), transfer) for text in texts)
 
 
 def load(name: str, transfer: config_lib.TransferConfig) -> behaviors.Behavior:
@@ -127,9 +128,9 @@ def load(name: str, transfer: config_lib.TransferConfig) -> behaviors.Behavior:
   if name in BUILT_IN:
     return BUILT_IN[name]()
   checks.require(
-    bool(name) and os.path.isdir(pretrained.resolve(name)),
+    bool(name) and os.path.isdir(packaged.resolve(name)),
     f'behavior={name!r} is neither a directory that run_ngu.py exported nor '
-    f'one of {[*sorted(BUILT_IN), *pretrained.names()]}. Correct the name.',
+    f'one of {[*sorted(BUILT_IN), *packaged.names()]}. Correct the name.',
   )
   return behaviors.Exported(
     name,

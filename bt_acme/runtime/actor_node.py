@@ -10,7 +10,7 @@ from bt_acme.acting import actor_groups, vector_actor
 from bt_acme.acting import inference_server as server_lib
 from bt_acme.config import run as run_config
 from bt_acme.environments import saving, vector
-from bt_acme.replay import sequence_sinks
+from bt_acme.replay import sequences
 from bt_acme.runtime import node
 
 _REPORT_PERIOD = 32  # Vector steps between two reports to the coordinator.
@@ -143,7 +143,7 @@ class ActorNode(node.Node):
     number = self._run.groups_per_actor
     return [self._make_group(self._index * number + i) for i in range(number)]
 
-  def _make_sink(self) -> sequence_sinks.SequenceSink:
+  def _make_sink(self) -> sequences.SequenceSink:
     """Makes the sink of one environment, and its writer."""
     agent = self._agent
     writer = self._make_writer(
@@ -155,7 +155,7 @@ class ActorNode(node.Node):
     # It waits while the learner is behind, which would be forever once the
     # learner has stopped.
     self._context.register_stop_handler(lambda: writer.stop())
-    return sequence_sinks.SequenceSink(
+    return sequences.SequenceSink(
       agent.config,
       agent.replay_shapes,
       writer.write,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bt_acme.config import run as run_config
-from bt_acme.runtime import evaluation_schedule, metrics, node
+from bt_acme.runtime import evaluation_schedule, metrics_logger, node
 
 _RECENT = 100  # Episodes in the mean return on the progress line.
 _LEARNER_ENDS_SECONDS = 8.0  # Time for the learner to save when told to stop.
@@ -67,7 +67,7 @@ class Coordinator(node.Node):
     self._evaluated: dict[float, list[dict[str, float]]] = {}
     self._status: dict[str, float] = {}
     self._returns: list[float] = []
-    self._logs: dict[str, metrics.MetricsLogger] = {}
+    self._logs: dict[str, metrics_logger.MetricsLogger] = {}
 
   def increment(self, **counts: int) -> dict[str, int]:
     """Adds to counts and returns all; see `acme.utils.counting.Counter`."""
@@ -178,7 +178,7 @@ class Coordinator(node.Node):
         logger.write(row)
       if not logger.write_waiting():
         return False
-    metrics.sync(self._run.workdir, ['evaluator'])
+    metrics_logger.sync(self._run.workdir, ['evaluator'])
     return True
 
   def learner_ended(self, finished: bool) -> None:
@@ -267,14 +267,14 @@ class Coordinator(node.Node):
     for name, count in counts.items():
       self._counts[name] = self._counts.get(name, 0) + count
 
-  def _logger(self, label: str) -> metrics.MetricsLogger:
+  def _logger(self, label: str) -> metrics_logger.MetricsLogger:
     if label not in self._logs:
       settings: dict[str, Any] = {'clock': self._context.clock}
       if label == 'actor':
-        settings['keeps'] = metrics.subsampler(
+        settings['keeps'] = metrics_logger.subsampler(
           self._run.max_episode_rows, self._run.max_actor_steps
         )
-      self._logs[label] = metrics.MetricsLogger(
+      self._logs[label] = metrics_logger.MetricsLogger(
         self._run.workdir, label, **settings
       )
     return self._logs[label]

@@ -16,7 +16,7 @@ from bt_acme import assembly, files
 from bt_acme.config import run as run_config
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.evaluation import logs
-from bt_acme.runtime import checkpoints, metrics
+from bt_acme.runtime import checkpoints, metrics_logger
 
 POINT = 'evaluation_point'  # The name of the column.
 _PREFIX = 'evaluation-'
@@ -136,7 +136,7 @@ class Queue:
     waiting = set(self._waiting())
     path = logs.path_of(self._run.workdir, 'evaluator')
     if waiting and path.exists():
-      metrics.CSVTable(path).keep(
+      metrics_logger.CSVTable(path).keep(
         lambda row: float(row.get(POINT) or -1) not in waiting
       )
 

@@ -13,7 +13,7 @@ from bt_acme.config import run as run_config
 from bt_acme.runtime import (
   checkpoints,
   evaluation_schedule,
-  metrics,
+  metrics_logger,
   node,
   provenance,
   saver,
@@ -30,9 +30,9 @@ _WARNING_SECONDS = 600.0  # Between two warnings of a full disk.
 
 
 # Makes the learner and the saver of its checkpoints, in the process of the
-# node, from the run, the context of the node, a `metrics.MetricsLogger`, and a
-# `contextlib.ExitStack` that closes the resources that they use. A learner has
-# the methods of `in_process_learner.InProcessLearner`.
+# node, from the run, the context of the node, a `metrics_logger.MetricsLogger`,
+# and a `contextlib.ExitStack` that closes the resources that they use. A
+# learner has the methods of `in_process_learner.InProcessLearner`.
 MakeLearner = Callable[..., tuple[Any, saver.Saver]]
 
 
@@ -110,7 +110,7 @@ class LearnerNode(node.Node):
     """Makes the learner, and restores the newest checkpoint."""
     run = self._run
     provenance.note_device(run.workdir)
-    self._logger = metrics.MetricsLogger(
+    self._logger = metrics_logger.MetricsLogger(
       run.workdir,
       'learner',
       time_delta=_REPORT_SECONDS if run.has_nodes else 0.0,
@@ -224,7 +224,7 @@ class LearnerNode(node.Node):
   def _state(self) -> saver.State:
     """Returns the contents of a checkpoint, without the replay."""
     # The rows before a checkpoint must survive a power failure, too.
-    metrics.sync(self._run.workdir, ('actor', 'learner'))
+    metrics_logger.sync(self._run.workdir, ('actor', 'learner'))
     state = self._learner.save()
     steps = self._learner.learner_steps
     return state['arrays'], {

@@ -10,7 +10,7 @@ from acme.utils import counting
 from bt_acme.agents import acme_learner as learner_lib
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
-from bt_acme.runtime import metrics, node, replay_checkpoints, saver
+from bt_acme.runtime import metrics_logger, node, replay_checkpoints, saver
 
 _REPORT_SECONDS = 1.0  # Between two reports of counts to the coordinator.
 
@@ -20,7 +20,7 @@ def make(
   initial_params: Any,
   run: run_config.RunConfig,
   context: node.Context,
-  logger: metrics.MetricsLogger,
+  logger: metrics_logger.MetricsLogger,
   stack: contextlib.ExitStack,
 ) -> tuple[learner_lib.Learner, saver.Saver]:
   """Makes a learner that samples from the replay server, and its saver.

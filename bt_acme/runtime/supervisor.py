@@ -6,9 +6,9 @@ The supervisor behaves as follows on every engine:
 
 - The program succeeds when its main node (`Policy.main_label`) does.
 - When a node fails, the node or the whole program restarts, as often as the
-  `Policy` allows. A node that sends no heartbeat for too long
-  is killed, which counts as a failure. The timeout starts with the node's first
-  heartbeat, so that it may take as long as it needs to compile.
+  `Policy` allows. A node that sends no heartbeat for too long is killed, which
+  counts as a failure. The timeout starts with the node's first heartbeat, so
+  that it may take as long as it needs to compile.
 - Any other failure ends the program, and the node's traceback is printed last.
 - Ctrl-C gives every node `grace_seconds` to stop; a second Ctrl-C kills all
   nodes immediately. Nodes of `Policy.restarted_labels` that have not sent a

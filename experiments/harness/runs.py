@@ -28,7 +28,7 @@ from launch import evaluate, run_bt, run_ngu, run_r2d2
 PRETRAINING, TRANSFER, ZERO_SHOT = 'pretraining', 'transfer', 'zero_shot'
 FINAL_EVALUATION = 'final_evaluation'
 
-# The settings of each script in `launch/`.
+# The settings of each script in `launch/` that runs use.
 SETTINGS = {
   'evaluate': evaluate.Settings,
   'run_bt': run_bt.Settings,
@@ -159,7 +159,7 @@ class RunSpec:
     """
     if self.is_evaluation:
       path = folder / self.episodes_file
-      wanted = int(dict(self.settings).get('episodes', 1))
+      wanted = int(dict(self.settings)['episodes'])
       return path.exists() and len(tables.read_csv(path)) >= wanted
     run = run_config.RunConfig(
       workdir=str(folder / self.workdir), max_actor_steps=self.budget_steps

@@ -42,6 +42,8 @@ def test_the_behaviors_of_a_bank(exported, tmp_path):
     config = named_behaviors.BehaviorsConfig(given, bank=bank)
     made = named_behaviors.make(config.listed(), TRANSFER)
     assert [x.name for x in made] == [*own, 'first', 'second']
+  (made,) = named_behaviors.make(tmp_path / 'a,bank' / 'first', TRANSFER)
+  assert made.name == 'first'  # Only a text lists several behaviors.
   for empty in (str(tmp_path), 'x' * 5000):
     with pytest.raises(ValueError, match='contains no behaviors'):
       named_behaviors.BehaviorsConfig(bank=empty).listed()

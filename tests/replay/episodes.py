@@ -7,7 +7,7 @@ import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.core import transition, types
-from bt_acme.replay import blocks, decoder, fields, sequence_sinks
+from bt_acme.replay import blocks, decoder, fields, sequences
 
 PERIOD, LENGTH = 4, 12  # P and T: three blocks per sequence.
 
@@ -41,7 +41,7 @@ class Written(NamedTuple):
     priorities: their priorities.
   """
 
-  sink: sequence_sinks.SequenceSink
+  sink: sequences.SequenceSink
   config: config_lib.ReplayConfig
   shapes: fields.ReplayShapes
   blocks: list[blocks.FinishedBlock]
@@ -54,7 +54,7 @@ class Written(NamedTuple):
 
 def sink_of(config, shapes, write, largest_priority=None):
   """Returns a sink whose sequences have the given priority, or 1."""
-  return sequence_sinks.SequenceSink(
+  return sequences.SequenceSink(
     config_lib.R2D2Config(
       replay=config, learner=config_lib.LearnerConfig(batch_size=1)
     ),

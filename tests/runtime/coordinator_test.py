@@ -8,7 +8,7 @@ import pytest
 
 from bt_acme.config import run as run_config
 from bt_acme.runtime import coordinator as coordinator_lib
-from bt_acme.runtime import metrics, node, progress
+from bt_acme.runtime import metrics_logger, node, progress
 from tests.launch import scripts
 from tests.runtime import contexts
 
@@ -140,14 +140,14 @@ def test_a_write_error_loses_no_row_of_an_evaluation(
 ):
   coordinator = make()
   rows = [{'evaluation_point': 0, 'episode_return': i} for i in range(3)]
-  append, calls = metrics.CSVTable.append, itertools.count()
+  append, calls = metrics_logger.CSVTable.append, itertools.count()
 
   def fail_once(table, row):
     if next(calls) == 1:
       raise OSError(errno.EIO, 'no answer')
     append(table, row)
 
-  monkeypatch.setattr(metrics.CSVTable, 'append', fail_once)
+  monkeypatch.setattr(metrics_logger.CSVTable, 'append', fail_once)
   with pytest.raises(OSError, match='no answer'):
     coordinator.report_evaluation(0, rows)
   assert coordinator.report_evaluation(0, rows)

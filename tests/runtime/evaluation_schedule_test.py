@@ -11,7 +11,7 @@ from bt_acme import config as config_lib
 from bt_acme.config import run as run_config
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.evaluation import logs
-from bt_acme.runtime import evaluation_schedule, metrics
+from bt_acme.runtime import evaluation_schedule, metrics_logger
 from tests.agents import fakes
 
 
@@ -78,7 +78,7 @@ def learner_of(agent, seed=0, statistics=None):
 
 
 def log(run, point):
-  logger = metrics.MetricsLogger(run.workdir, 'evaluator')
+  logger = metrics_logger.MetricsLogger(run.workdir, 'evaluator')
   logger.write({'actor_steps': point + 3, 'evaluation_point': point})
   logger.close()
 

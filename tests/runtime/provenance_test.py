@@ -14,7 +14,7 @@ import pytest
 
 from bt_acme import environments as env
 from bt_acme.config import run as run_config
-from bt_acme.runtime import executables, metrics, provenance, seeds
+from bt_acme.runtime import executables, metrics_logger, provenance, seeds
 
 START = 1_700_000_000.0
 
@@ -24,7 +24,7 @@ def make_clock(monkeypatch):
   """Returns a function that advances the clock."""
   now = [START]
   # Only in these modules, not in TensorBoard's thread.
-  for module in (provenance, metrics):
+  for module in (provenance, metrics_logger):
     clock = types.SimpleNamespace(time=lambda: now[0])
     monkeypatch.setattr(module, 'time', clock)
 
@@ -87,7 +87,7 @@ def test_seconds_continue_over_sessions(tmp_path, clock):
   assert session.seconds(START + 1_015) == 15.0
   # This session is killed; only its last row shows how long it ran.
   for label, seconds in (('actor', 4), ('learner', 2)):
-    logger = metrics.MetricsLogger(tmp_path, label)
+    logger = metrics_logger.MetricsLogger(tmp_path, label)
     clock(seconds)
     logger.write({'actor_steps': 1})
     logger.close()

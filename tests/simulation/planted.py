@@ -16,7 +16,7 @@ from bt_acme.runtime import (
   coordinator,
   evaluator_node,
   learner_node,
-  metrics,
+  metrics_logger,
   supervised_nodes,
   workdir_lock,
 )
@@ -38,7 +38,7 @@ def _bug(name, where, attribute):
 
 _IS_LATEST = coordinator.Coordinator, '_is_latest'
 for name, *where in (
-  ('rows are counted before they are synced', metrics, 'sync'),
+  ('rows are counted before they are synced', metrics_logger, 'sync'),
   ('a checkpoint is renamed before it is synced', files, 'sync_tree'),
   ('the name of a checkpoint is not synced', files, 'sync_folder'),
   (
@@ -80,7 +80,7 @@ def _(real, workdir):
   yield
 
 
-@_bug('log of the actors is not cut', metrics.MetricsLogger, 'cut')
+@_bug('log of the actors is not cut', metrics_logger.MetricsLogger, 'cut')
 def _(real, self, counts):
   if self._folder.name != 'actor':
     real(self, counts)

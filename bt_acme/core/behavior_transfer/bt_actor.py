@@ -349,9 +349,10 @@ def wrap(
   """Adds behavior transfer to an actor core.
 
   The agent and every behavior process every step, even if another component
-  selects the action; in evaluations, most behaviors without an extra action do
-  not (`TransferConfig.proposers`), because they never act, and in training,
-  some process only their own episodes (`TransferConfig.occasional`). A
+  selects the action; in evaluations without kickstarting, behaviors without an
+  extra action do not (`TransferConfig.proposers`), because they never act, and
+  in training, some process only their own episodes
+  (`TransferConfig.occasional`). A
   recurrent state that skipped a flight would describe an episode that never
   happened. With `flight_recurrent_state='hold'`, the agent's state stays
   unchanged during flights, in the learner's unroll too. With

@@ -30,7 +30,7 @@ from bt_acme.runtime import (
   evaluator_node,
   freed_memory,
   learner_node,
-  metrics,
+  metrics_logger,
   node,
   old_checkpoints,
   saved_nodes,
@@ -159,7 +159,7 @@ class InProcess:
     self,
     run: run_config.RunConfig,
     context: node.Context,
-    logger: metrics.MetricsLogger,
+    logger: metrics_logger.MetricsLogger,
     stack: contextlib.ExitStack,
   ) -> Any:
     """Makes the learner and its saver; see `learner_node.MakeLearner`."""

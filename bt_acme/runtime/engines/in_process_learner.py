@@ -16,7 +16,7 @@ from bt_acme import assembly
 from bt_acme import learner as learner_lib
 from bt_acme.core import types
 from bt_acme.replay import in_process as in_process_replay
-from bt_acme.runtime import metrics
+from bt_acme.runtime import metrics_logger
 
 _ROW_PERIOD = 10  # Learner steps between two rows of metrics.
 
@@ -34,7 +34,7 @@ class InProcessLearner(learner_lib.Learner):
     seed: int,
     initial_params: types.Params | None,
     *,
-    logger: metrics.MetricsLogger,
+    logger: metrics_logger.MetricsLogger,
     increment: Callable[..., Mapping[str, int]],
   ):
     """Initializes the parameters and an empty replay.

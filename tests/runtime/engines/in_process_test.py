@@ -18,7 +18,7 @@ from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.environments import vector
 from bt_acme.launching import recorded_agent, starting
-from bt_acme.runtime import checkpoints, metrics, saved_nodes
+from bt_acme.runtime import checkpoints, metrics_logger, saved_nodes
 from bt_acme.runtime.engines import in_process_learner
 from tests.agents import fakes
 from tests.launch import scripts
@@ -115,7 +115,7 @@ def run_whole(agent, tmp_path_factory, shared_functions):
 
 def read(folder, label):
   return [
-    {k: v for k, v in row.items() if k not in metrics.MARKS}
+    {k: v for k, v in row.items() if k not in metrics_logger.MARKS}
     for row in scripts.rows(folder, label)
   ]
 
@@ -231,7 +231,7 @@ def test_a_run_that_was_killed_resumes_from_its_checkpoint(
   rows = scripts.rows(folder, 'actor')
   seconds = [float(row['seconds']) for row in rows]
   assert seconds == sorted(seconds) and seconds[0] > 0
-  assert len({row[metrics.MARKS[1]] for row in rows}) == 2
+  assert len({row[metrics_logger.MARKS[1]] for row in rows}) == 2
 
 
 def test_without_a_checkpoint_a_run_restarts(whole, agent, tmp_path, capsys):

@@ -10,7 +10,7 @@ import pathlib
 from bt_acme.behaviors import download
 from bt_acme.config import run as run_config
 
-_DIRECTORY = pathlib.Path(__file__).with_suffix('')
+_DIRECTORY = pathlib.Path(__file__).with_name('pretrained')
 
 
 def names() -> tuple[str, ...]:

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import tensorboardX.proto.event_pb2
 
-from bt_acme.runtime import metrics as metrics_lib
-from bt_acme.runtime import provenance, tensorboard_events
+from bt_acme.runtime import metrics_logger, provenance, tensorboard_events
 from tests.launch import scripts
 
 
@@ -42,7 +41,7 @@ def _summaries(folder):
 
 def _log(workdir, *rows, **settings):
   """Writes rows to the log of the actors."""
-  logger = metrics_lib.MetricsLogger(workdir, 'actor', **settings)
+  logger = metrics_logger.MetricsLogger(workdir, 'actor', **settings)
   for row in rows:
     logger.write(row)
   logger.close()
@@ -82,7 +81,7 @@ def test_a_non_finite_loss_is_written_with_one_warning(
 
 @pytest.mark.parametrize('value', ['text', np.zeros(2)])
 def test_an_error_names_a_value_that_is_not_a_scalar(tmp_path, value):
-  logger = metrics_lib.MetricsLogger(tmp_path, 'learner')
+  logger = metrics_logger.MetricsLogger(tmp_path, 'learner')
   with pytest.raises(ValueError, match='loss=.* cannot be logged'):
     logger.write({'loss': value})
 
@@ -91,7 +90,7 @@ def test_each_row_records_the_session_and_the_seconds(
   tmp_path, folder, monkeypatch
 ):
   session = provenance.Session(number=2, started=1_000.0, seconds_before=50.0)
-  monkeypatch.setattr(metrics_lib.time, 'time', lambda: 1_007.5)
+  monkeypatch.setattr(metrics_logger.time, 'time', lambda: 1_007.5)
   monkeypatch.setattr(provenance, 'current', lambda workdir: session)
   _log(tmp_path, {'actor_steps': 1, 'environment': 3, 'epsilon': 0.5, 'x': 1})
   assert scripts.rows(tmp_path, 'actor') == [
@@ -111,7 +110,7 @@ def test_a_log_with_the_old_name_of_a_column_gets_new_rows_and_columns(
   path = folder / 'logs.csv'
   before = 'actor_steps,seconds,life\n1,2.0,0\n2,4.0,1\n'
   path.write_text(before)
-  table = metrics_lib.CSVTable(path)
+  table = metrics_logger.CSVTable(path)
   table.append({'actor_steps': 3, 'seconds': 6.5, 'session': 2})
   assert path.read_text() == before + '3,6.5,2\n'
   # The header gets the new name when a column is added.
@@ -123,7 +122,7 @@ def test_a_log_with_the_old_name_of_a_column_gets_new_rows_and_columns(
   )
   assert list(folder.iterdir()) == [path]
   path.write_text(before)
-  metrics_lib.CSVTable(path).cut({'actor_steps': 1})
+  metrics_logger.CSVTable(path).cut({'actor_steps': 1})
   assert path.read_text() == 'actor_steps,seconds,life\n1,2.0,0\n'
 
 
@@ -138,11 +137,11 @@ def test_a_log_with_the_old_name_of_a_column_gets_new_rows_and_columns(
 def test_an_incomplete_row_is_removed(tmp_path, before, after):
   path = tmp_path / 'logs.csv'
   path.write_text(before)
-  table = metrics_lib.CSVTable(path)
+  table = metrics_logger.CSVTable(path)
   table.append({'b': 6, 'a': 5})
   assert path.read_text() == after
   num_rows = after.count('\n') - 1
-  assert table.num_rows == metrics_lib.CSVTable(path).num_rows == num_rows
+  assert table.num_rows == metrics_logger.CSVTable(path).num_rows == num_rows
 
 
 @pytest.mark.parametrize(
@@ -161,7 +160,7 @@ def test_a_cut_drops_later_rows(tmp_path, most, kept):
     *(f'{step},{step / 2}' for step in range(0, 60, 10)),
   ]
   path.write_text('\n'.join(lines) + '\n')
-  table = metrics_lib.CSVTable(path)
+  table = metrics_logger.CSVTable(path)
   table.cut(most)
   assert path.read_text().splitlines() == lines[: 1 + kept]
   assert table.num_rows == kept
@@ -170,7 +169,7 @@ def test_a_cut_drops_later_rows(tmp_path, most, kept):
   table.cut(most)  # The last cell is empty.
   path.write_text('actor_steps,x\n1,2,3\n')
   with pytest.raises(ValueError, match=r"logs.csv has a damaged line: b'1,2,3"):
-    metrics_lib.CSVTable(path).cut(most)
+    metrics_logger.CSVTable(path).cut(most)
 
 
 def test_early_rows_are_dropped_except_for_the_last(tmp_path):
@@ -183,7 +182,7 @@ def test_early_rows_are_dropped_except_for_the_last(tmp_path):
 
 def _kept(max_rows, num_iterations, first=0, num_rows=0, envs=16):
   """Returns the steps and environments of the rows that are kept."""
-  keeps = metrics_lib.subsampler(max_rows, num_iterations * 512)
+  keeps = metrics_logger.subsampler(max_rows, num_iterations * 512)
   kept = []
   for i in range(first, num_iterations):
     for env in range(envs):
@@ -219,7 +218,7 @@ def test_a_resumed_run_gets_its_share_of_rows(num_rows):
 def test_a_log_is_cut_to_its_earlier_length(tmp_path, folder):
   steps = (0, 10, 20, 20, 30)
   _log(tmp_path, *({'actor_steps': step, 'x': step / 2} for step in steps))
-  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
+  logger = metrics_logger.MetricsLogger(tmp_path, 'actor')
   logger.cut({'actor_steps': 20, 'learner_steps': 0})
   logger.write({'actor_steps': 25, 'x': 3.0, 'more': 1})
   logger.close()
@@ -231,7 +230,7 @@ def test_a_log_is_cut_to_its_earlier_length(tmp_path, folder):
 
 
 def test_flush_writes_the_row_that_was_held_back(tmp_path):
-  logger = metrics_lib.MetricsLogger(tmp_path, 'actor', time_delta=1e6)
+  logger = metrics_logger.MetricsLogger(tmp_path, 'actor', time_delta=1e6)
   for x in (1, 2):
     logger.write({'x': x})
   assert len(scripts.rows(tmp_path, 'actor')) == 1
@@ -246,7 +245,7 @@ def test_rows_are_buffered_while_the_disk_is_full(
   tmp_path, folder, limit_file_size, caplog, monkeypatch
 ):
   monkeypatch.setattr(tensorboard_events, '_RETRY_SECONDS', 0.0)
-  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
+  logger = metrics_logger.MetricsLogger(tmp_path, 'actor')
   summaries = tensorboard_events.Summaries(folder)
   summaries.purge_step = 1
   for step in range(1, 31):
