@@ -1,9 +1,8 @@
 """Checks that a run fits into memory, before anything is started.
 
-Every requirement is a lower bound or, for the replay, a cautious estimate. A
-run that does not fit by these numbers cannot run on the machine.
-`runtime.launch_checks` compares them with the memory of this machine and of its
-GPUs and TPUs.
+Every requirement is a lower bound, except for that of the replay, a cautious
+estimate (`replay.memory_estimate`). `runtime.launch_checks` compares them with
+the memory of this machine and of its GPUs and TPUs.
 """
 
 import math

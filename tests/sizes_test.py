@@ -18,7 +18,7 @@ import pytest
 
 AT_MOST = {
   'lines of code': 24_175,
-  'lines of code in bt_acme/runtime': 4_242,
+  'lines of code in bt_acme/runtime': 4_249,
   'lines of code in experiments': 4_525,
   'lines of code in benchmarks': 2_625,
   'classes': 249,

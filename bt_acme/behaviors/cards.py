@@ -1,7 +1,8 @@
 """Cards of behaviors: `README.md` in the directory of a behavior, and its HTML.
 
-Cards may come from untrusted sources: in HTML, their text is escaped, links
-lead to the web only, and pictures come from the same directory only.
+`api.describing` writes their text. Cards may come from untrusted sources: in
+HTML, their text is escaped, links lead to the web only, and pictures come from
+the same directory only.
 """
 
 import base64

@@ -4,7 +4,9 @@ A setting is a field of a frozen dataclass, and the docstring of the class
 describes it under `Attributes`; the flags of the launch scripts take their help
 from there. `setting` limits the values of a field, and `check` rejects all
 others, so that each fact about a setting is written once. A `__post_init__`
-method adds only checks of several fields together.
+method adds only checks of several fields together. Checks of several groups are
+in `config.agent` and `assembly`, and those of the machine in
+`runtime.launch_checks`.
 """
 
 import dataclasses

@@ -8,7 +8,6 @@ import os
 import pathlib
 import shutil
 import sys
-import warnings
 from typing import Any, Callable, Mapping, Sequence
 
 from bt_acme import assembly, compilation_cache, environments, files
@@ -245,18 +244,10 @@ def _run_in_process(
     )
     finished = engine.run(callbacks)
     interrupt = noted()
-  counts = engine.coordinator.get_counts()
   if finished:
-    if not counts.get('learner_steps'):
-      warnings.warn(
-        'The learner took no step, so the policy is untrained: the replay held '
-        f'fewer than min_replay_size={agent.config.replay.min_replay_size} '
-        'sequences. Raise max_actor_steps, or lower min_replay_size.',
-        stacklevel=2,
-      )
     return 0
   if make_display is None:
-    steps = counts.get('actor_steps', 0)
+    steps = engine.coordinator.get_counts().get('actor_steps', 0)
     print(
       f'Stopped after {tables.counted(steps, "actor step")}; state saved. '
       'Rerun the same command to resume.'

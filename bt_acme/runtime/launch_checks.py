@@ -54,12 +54,18 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
 def _check_budget(
   run: run_config.RunConfig, replay: config_lib.ReplayConfig
 ) -> None:
-  """Raises ValueError if the replay would not fill up to its minimum."""
+  """Raises ValueError if the replay would hardly fill up to its minimum.
+
+  How many sequences a run produces depends on its episodes: one of n periods
+  has n - K + 1 sequences of K periods, and at least one. The check assumes a
+  sequence per period; the error suggests what also suffices for episodes of K.
+  """
   num, period = run.num_environments, replay.sequence_period
   in_each = math.ceil(run.max_actor_steps // num / period)
   fillable = min(run.max_actor_steps // period, num * in_each)
   if fillable < replay.min_replay_size:
-    enough = num * period * math.ceil(replay.min_replay_size / num)
+    length = period * replay.blocks_per_sequence
+    enough = num * length * math.ceil(replay.min_replay_size / num)
     raise ValueError(
       f'max_actor_steps={run.max_actor_steps} produces only about {fillable} '
       f'sequences in {num} environments, fewer than min_replay_size='

@@ -201,6 +201,13 @@ class LearnerNode(node.Node):
       self._learner.flush()
       _, self._counts = self._poll()
       self._finish(None)
+      if not self._learner.learner_steps:
+        logging.warning(
+          'The learner took no step, so the policy is untrained: the replay '
+          'held fewer than min_replay_size=%d sequences. Raise max_actor_steps '
+          'or lower min_replay_size.',
+          self._agent.config.replay.min_replay_size,
+        )
       if self._agent.intrinsic is not None:
         self._export(self._run.behavior_folder)
       self._end(True)
@@ -279,12 +286,11 @@ def _pending_snapshots(
   """Returns the steps of the snapshots that still have to be exported.
 
   An earlier session may have exported snapshots after the checkpoint from which
-  the run resumes.
+  the run resumes. Logs a warning for each missing snapshot of an earlier step.
 
   Args:
     run: the run.
     actor_steps: the number of actor steps at which the run starts or resumes.
-      Logs a warning for each missing snapshot of an earlier step.
   """
   missing = [
     s for s in run.snapshots if not os.path.isdir(run.snapshot_folder(s))

@@ -55,8 +55,8 @@ def sync(workdir: str | pathlib.Path, labels: Iterable[str]) -> None:
 class MetricsLogger:
   """Writes rows of scalars to `logs.csv` and to TensorBoard.
 
-  Non-finite values are written unchanged, after a warning for the first one in
-  each column.
+  Non-finite values are written unchanged; the first one in each column of
+  metrics logs a warning.
   """
 
   def __init__(

@@ -39,7 +39,8 @@ def claim(
 
   Raises:
     ValueError: if the workdir was created with other settings, which the
-      message names. Nothing is written in that case.
+      message names, contains other files, or cannot be written. Nothing is
+      written in that case.
   """
   identity = resume_checks.identity_of(run, config, extra or {})
   folder = pathlib.Path(run.workdir)

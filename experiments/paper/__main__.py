@@ -34,7 +34,7 @@ from experiments.paper import (
   claims,
   declarations,
   folders,
-  planning,
+  overview,
   report,
   results,
   scales,
@@ -83,7 +83,7 @@ def _execute(options: argparse.Namespace) -> int:
   elif command == 'gather':
     _gather(folder)
   elif command == 'status':
-    print(planning.status(folder))
+    print(overview.status(folder))
   elif command == 'publish':
     print(f'published: {_publish(folder)}')
   else:
@@ -93,7 +93,7 @@ def _execute(options: argparse.Namespace) -> int:
 
 def _plan(options: argparse.Namespace) -> str:
   specs = declarations.declared(options.request, options.folder.scale)
-  return planning.plan(options.folder, specs, options.slots)
+  return overview.plan(options.folder, specs, options.slots)
 
 
 def _make(options: argparse.Namespace) -> int:

@@ -18,9 +18,6 @@ from experiments.harness import records, small_runs
 from launch import run_bt
 from tests.experiments.harness import fakes
 
-# Pre-training is too short for the learner.
-pytestmark = pytest.mark.filterwarnings('ignore:The learner took no step')
-
 # Its episodes are short, and random actions hardly ever solve it.
 _TASK = 'MiniGrid-MultiRoom-N2-S4-v0:fixed=1'
 _TINY = {

@@ -352,12 +352,11 @@ def wrap(
   selects the action; in evaluations without kickstarting, behaviors without an
   extra action do not (`TransferConfig.proposers`), because they never act, and
   in training, some process only their own episodes
-  (`TransferConfig.occasional`). A
-  recurrent state that skipped a flight would describe an episode that never
-  happened. With `flight_recurrent_state='hold'`, the agent's state stays
-  unchanged during flights, in the learner's unroll too. With
-  `flight_behavior_state='restart'`, a behavior's recurrent state covers only
-  the steps since its last flight started; its host does not restart.
+  (`TransferConfig.occasional`). A recurrent state that skipped a flight would
+  describe an episode that never happened. With `flight_recurrent_state='hold'`,
+  the agent's state stays unchanged during flights, in the learner's unroll too.
+  With `flight_behavior_state='restart'`, a behavior's recurrent state covers
+  only the steps since its last flight started; its host does not restart.
 
   Args:
     actor_core: the agent's actor core. Its choices are the A actions and one
