@@ -1,7 +1,7 @@
 r"""Trains R2D2 with behavior transfer.
 
   python launch/run_bt.py --behavior=runs/ngu/behavior \
-    --env=MiniGrid-FourRooms-v0:fixed --preset=minigrid \
+    --env=MiniGrid-FourRooms-v0:fixed --preset=minigrid_pretrained \
     --max_actor_steps=40000 --workdir=runs/bt
 
 With --behavior=action_repeat and --extra_action=false this is ez-greedy R2D2.
