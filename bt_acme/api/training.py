@@ -61,7 +61,8 @@ def pretrain(
     preset: the defaults of all settings: a name in `bt_acme.config.presets`, or
       `auto`, which selects `minigrid` for small observations and `atari_small`
       for others; `transfer` selects `minigrid_pretrained` for small
-      observations if one of the behaviors was pre-trained.
+      observations if one of the behaviors was pre-trained for at least 500,000
+      actor steps.
     num_environments: the number of environments that are stepped in parallel.
     workdir: the directory for logs, checkpoints and the behavior. The same call
       with the same directory resumes the run. Empty for a temporary directory,
@@ -313,8 +314,9 @@ def configure(
   """
   if preset == 'auto':
     kind = networks.torso_kind('auto', spec.observation_shape)
-    exported = any(isinstance(x, behaviors.Exported) for x in transferred)
-    preset = presets.automatic(kind, is_pretrained=exported)
+    exported = (x for x in transferred if isinstance(x, behaviors.Exported))
+    steps = max((behavior.actor_steps for behavior in exported), default=0)
+    preset = presets.automatic(kind, steps)
   known = (*names.settings_of(config_class), *RUN_SETTINGS)
   for name, value in settings.items():
     checks.require(

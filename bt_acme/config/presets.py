@@ -94,6 +94,10 @@ _MINIGRID_PRETRAINING: Mapping[str, Any] = {'discount': 0.9}
 # grow.
 _MINIGRID_TASK: Mapping[str, Any] = {'trace_decay': 0.9, 'discount': 0.97}
 
+# Between the 40,000 actor steps of the behaviors with which `minigrid` was
+# chosen and the 2,000,000 of `minigrid-explorer`.
+_LONG_PRETRAINING = 500_000
+
 PRESETS: Mapping[str, Preset] = {
   'paper': Preset(
     'the scale of Campos et al. 2021: 256 environments in 16 processes, and an '
@@ -160,7 +164,8 @@ PRESETS: Mapping[str, Preset] = {
     _MINIGRID_TASK,
   ),
   'minigrid_pretrained': Preset(
-    'MiniGrid, to transfer a pre-trained behavior',
+    'MiniGrid, with a behavior that was pre-trained at length, such as '
+    '`minigrid-explorer`',
     {
       **_MINIGRID,
       # `behavior_epsilon` and `flight_behavior_state` keep their defaults: more
@@ -216,16 +221,18 @@ def get(
   return {k: v for k, v in settings.items() if k in known and k not in unused}
 
 
-def automatic(torso: str, *, is_pretrained: bool) -> str:
+def automatic(torso: str, pretraining_steps: int = 0) -> str:
   """Returns the preset that `preset='auto'` selects in the Python interface.
 
   Args:
     torso: the torso that `NetworkConfig.torso='auto'` selects.
-    is_pretrained: whether a pre-trained behavior is transferred.
+    pretraining_steps: the number of actor steps for which the behavior to
+      transfer was pre-trained; 0 without such a behavior.
   """
   if torso == 'nature':
     return 'atari_small'
-  return 'minigrid_pretrained' if is_pretrained else 'minigrid'
+  at_length = pretraining_steps >= _LONG_PRETRAINING
+  return 'minigrid_pretrained' if at_length else 'minigrid'
 
 
 def describe(name: str) -> str:

@@ -66,7 +66,6 @@ def transfer(behavior, tmp_path_factory):
     behavior,
     workdir=tmp_path_factory.mktemp('bt') / 'run',
     min_flight_probability=0.05,
-    behavior_epsilon=0.1,
     **TINY,
   )
 
@@ -90,8 +89,8 @@ def test_results_of_a_run(ngu, bt, behavior):
     assert (run.workdir / 'logs' / 'actor' / 'logs.csv').is_file()
   assert ngu.statistics is not None and bt.statistics is None
   assert bt.agent.config.transfer.min_flight_probability == 0.05
-  # The setting replaces the epsilon of the loaded behavior, and the parameters
-  # are not read again.
+  # The preset's epsilon replaces that of the loaded behavior, and the
+  # parameters are not read again.
   assert bt.agent.behaviors[0]._epsilon == 0.1 != behavior._epsilon
   assert bt.agent.behaviors[0].variables is behavior.variables
 

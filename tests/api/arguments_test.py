@@ -93,7 +93,7 @@ def test_several_kinds_of_behaviors(tmp_path, started):
   assert agent.behaviors[0].params_sha256 == behavior.params_sha256
 
 
-def test_pretrained_behaviors_have_their_own_preset(started):
+def test_behaviors_pretrained_at_length_have_their_own_preset(started):
   env = 'MiniGrid-Empty-5x5-v0'
   for behavior in ('uniform', ['uniform', 'minigrid-explorer']):
     bt_acme.transfer(env, behavior, max_actor_steps=5_000)
