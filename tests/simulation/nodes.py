@@ -25,7 +25,7 @@ from bt_acme.runtime import (
   evaluator_node,
   heartbeats,
   learner_node,
-  metrics,
+  metrics_logger,
   provenance,
   replay_checkpoints,
   saver,
@@ -425,7 +425,7 @@ def installed(simulation):
   Actor.numbers = simulation.episode_numbers
   with contextlib.ExitStack() as stack:
     for module, name, value in (
-      (metrics, 'time', times),
+      (metrics_logger, 'time', times),
       (provenance, 'time', times),
       (replay_checkpoints, 'time', times),
       (counting, 'time', times),
@@ -442,7 +442,7 @@ def installed(simulation):
       (provenance, '_versions', dict),
       (provenance, '_code', dict),
       (learner_node, '_REPORT_SECONDS', _REPORT_SECONDS),
-      (metrics.tensorboard_events, 'Summaries', Nothing),
+      (metrics_logger.tensorboard_events, 'Summaries', Nothing),
     ):
       stack.enter_context(mock.patch.object(module, name, value))
     yield
