@@ -46,6 +46,10 @@ def load_behavior(
     print(behavior.actor_steps)
     ```
   """
+  checks.require(
+    not isinstance(folder, runs.Run),
+    f'folder={folder!r} is a run. Pass the directory that its `export` wrote.',
+  )
   checks.path('folder', folder)
   chosen = str(folder)
   if sha256:

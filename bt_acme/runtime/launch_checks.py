@@ -61,17 +61,16 @@ def _check_budget(
   sequence per period; the error suggests what also suffices for episodes of K.
   """
   num, period = run.num_environments, replay.sequence_period
+  least = replay.min_replay_size
   in_each = math.ceil(run.max_actor_steps // num / period)
   fillable = min(run.max_actor_steps // period, num * in_each)
-  if fillable < replay.min_replay_size:
-    length = period * replay.blocks_per_sequence
-    enough = num * length * math.ceil(replay.min_replay_size / num)
+  if fillable < least:
+    enough = math.ceil(least / num) * num * replay.sequence_length
     raise ValueError(
       f'max_actor_steps={run.max_actor_steps} produces only about {fillable} '
-      f'sequences in {num} environments, fewer than min_replay_size='
-      f'{replay.min_replay_size}, so the learner would never start. Raise '
-      f'max_actor_steps, for example to {enough}, lower min_replay_size, or '
-      'choose a smaller preset.'
+      f'sequences in {num} environments, fewer than min_replay_size={least}, '
+      f'so the learner would never start. Raise max_actor_steps, for example to '
+      f'{enough}, lower min_replay_size, or choose a smaller preset.'
     )
 
 

@@ -143,9 +143,10 @@ def test_a_run_is_stopped_by_a_callback_and_resumed(r2d2):
     run.resume(100)
   with pytest.raises(ValueError, match='is not a list of functions'):
     run.resume(callbacks=print)
-  for wrong in (run, ''):
-    with pytest.raises(ValueError, match='is not a path. Pass the path of'):
-      bt_acme.load_behavior(wrong)
+  with pytest.raises(ValueError, match='is a run. Pass the directory that'):
+    bt_acme.load_behavior(run)
+  with pytest.raises(ValueError, match="folder='' is not a path"):
+    bt_acme.load_behavior('')
   before = run.evaluations['actor_steps']
   assert run.evaluations['actor_steps'] is before  # Cached.
   assert run.resume(np.int64(400)) is run
