@@ -69,7 +69,7 @@ def _check_budget(
     raise ValueError(
       f'max_actor_steps={run.max_actor_steps} produces only about {fillable} '
       f'sequences in {num} environments, fewer than min_replay_size={least}, '
-      f'so the learner would never start. Raise max_actor_steps, for example to '
+      'so the learner would never start. Raise max_actor_steps, for example to '
       f'{enough}, lower min_replay_size, or choose a smaller preset.'
     )
 
