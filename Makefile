@@ -18,7 +18,6 @@ LIMITED := timeout --foreground --signal=INT --kill-after=60
 CORE_TESTS := tests/core tests/accelerators_test.py tests/layering_test.py tests/installation_test.py \
   $(addprefix tests/environments/,chain_test.py minigrid_test.py recall_test.py) \
   tests/evaluation/intervals_test.py \
-  tests/runtime/engines/in_process_test.py::test_the_files_of_a_run \
   $(addprefix tests/api/api_test.py::test_,results_of_a_run plots video) \
   tests/launch/in_process_test.py::test_ctrl_c_saves_and_the_same_command_resumes
 # Tests with the packages of Colab: only the notebooks.
