@@ -127,9 +127,7 @@ def test_core_of_external_agents_lowers(tmp_path):
   core = outer_core.make_core(transfer)
   params = bt_actor.BTParams((), tuple(x.params() for x in agent.behaviors))
   inputs, stack = accelerated.policy_inputs(agent, 1)
-  core_inputs = outer_core.CoreInput(
-    stack, inputs.prev_action, inputs.is_first, inputs.prev_action
-  )
+  core_inputs = outer_core.CoreInput(stack, *inputs[1:4], inputs.prev_action)
   state = jax.eval_shape(jax.vmap(core.init), jax.random.key(0)[None])
   step = outer_core.jit_step(core)
   core_inputs = bt_actor.BTInput(core_inputs, inputs.host_inputs)

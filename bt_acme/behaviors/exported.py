@@ -120,7 +120,8 @@ class Exported(behavior.Behavior):
       if self._recompute
       else r2d2_actor.make_r2d2(self.agent.network)
     )
-    return ngu_actor.as_behavior(core, self._epsilon)
+    is_intrinsic = self.agent.intrinsic is not None
+    return ngu_actor.as_behavior(core, self._epsilon, is_intrinsic=is_intrinsic)
 
   def params(self) -> types.Params:
     """Returns the parameters of the core."""

@@ -156,13 +156,13 @@ def export_behavior(folder, *, seed=3, env=None, **intrinsic):
 
 
 def export_agent(folder, agent, seed=3):
-  """Exports a random NGU policy; returns its variables and statistics."""
+  """Exports a random policy; returns its variables and statistics."""
   variables = variables_of(agent, seed)
   # With larger weights, actions depend on the observation.
   variables = variables._replace(
     agent=jax.tree.map(lambda x: 3 * x, variables.agent)
   )
-  statistics = reward_lib.IntrinsicStatistics(
+  statistics = agent.intrinsic and reward_lib.IntrinsicStatistics(
     *(np.float64(x) for x in (50.0, 0.3, 0.01, 40.0, 0.2))
   )
   behaviors.export(

@@ -74,6 +74,20 @@ def test_an_exported_policy_acts_like_its_agent(tmp_path, intrinsic):
   np.testing.assert_array_equal(under_behavior(behavior), expected)
 
 
+@pytest.mark.parametrize('reward_input', ['recompute', 'zero'])
+def test_a_policy_that_has_learned_a_task_receives_its_rewards(
+  tmp_path, reward_input
+):
+  agent = assembly.Agent(fakes.make_config(config_lib.R2D2Config), fakes.SPEC)
+  variables, _ = fakes.export_agent(tmp_path / 'b', agent)
+  behavior = behaviors.Exported(
+    str(tmp_path / 'b'), epsilon=0.0, reward_input=reward_input
+  )
+  np.testing.assert_array_equal(
+    under_behavior(behavior), act(agent, variables, None)
+  )
+
+
 @pytest.mark.parametrize('observation', ['current', 'next'])
 def test_rewards_are_those_of_training_after_a_restart_too(
   tmp_path, observation

@@ -70,6 +70,7 @@ class BTActor(acme.Actor):
     self._step = outer_core.jit_step(core)
     self._state = jax.vmap(core.init)(core_key[None])
     self._actor_steps = 0
+    self._reward: Any = 0.0  # For the last action of an episode.
     self._action: Any = None  # None before the first action of an episode.
     self._label: Any = None
     self._episode = episode_lib.EpisodeMetrics()
@@ -78,6 +79,7 @@ class BTActor(acme.Actor):
     """Starts an episode."""
     self._actor.observe_first(timestep)
     self._action = None
+    self._reward = 0.0
     self._episode = episode_lib.EpisodeMetrics()
 
   def select_action(self, observation: Any) -> np.ndarray:
@@ -91,11 +93,12 @@ class BTActor(acme.Actor):
         lambda x: np.asarray(x)[None], outer_core.own_observation(observation)
       ),
       prev_action=self._no_action if is_first else self._action[None],
+      prev_reward=np.full([1], self._reward, np.float32),
       is_first=np.array([is_first]),
       choice=choice[None],
     )
     is_last = np.array([False])  # No action follows the last step.
-    visible = behavior_lib.read_only((*inputs[:3], is_last))
+    visible = behavior_lib.read_only((*inputs[:2], inputs.is_first, is_last))
     host_inputs = tuple(host.inputs(*visible) for host in self._hosts)
     extras = self._advance(inputs, host_inputs)
     self._actor_steps += 1
@@ -111,6 +114,7 @@ class BTActor(acme.Actor):
   def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
     """Passes the choice and the resulting time step to the wrapped actor."""
     del action  # The wrapped actor observes its choice instead.
+    self._reward = next_timestep.reward
     self._actor.observe(self._label, next_timestep)
 
   def update(self, wait: bool = False) -> None:
@@ -129,7 +133,9 @@ class BTActor(acme.Actor):
     if not self._is_discrete:
       # The core only decides who acts; the vectors bypass it.
       nothing = np.zeros([1], np.int32)
-      inputs = outer_core.CoreInput((), nothing, inputs.is_first, nothing)
+      inputs = inputs._replace(
+        observation=(), prev_action=nothing, choice=nothing
+      )
       host_inputs = (nothing,) * len(host_inputs)
     all_inputs = bt_actor.BTInput(cast(Any, inputs), host_inputs)
     *step, self._state = self._step(self._params, all_inputs, self._state)

@@ -54,12 +54,14 @@ class CoreInput(NamedTuple):
     observation: the environment's observation, a tree of arrays.
     prev_action: the previously executed action; `types.NO_ACTION` or zeros at
       the first step of an episode.
+    prev_reward: float32, the reward for it.
     is_first: bool, whether an episode starts.
     choice: the agent's choice.
   """
 
   observation: Any
   prev_action: np.ndarray
+  prev_reward: np.ndarray
   is_first: np.ndarray
   choice: np.ndarray
 

@@ -26,6 +26,8 @@ class BehaviorInput(NamedTuple):
     starts_flight: bool [], whether a flight of this behavior starts here.
     host_inputs: the inputs from the host side (`acting.behavior.Host.inputs`);
       () if there are none.
+    prev_reward: float32 [], the task's reward for `prev_action`; 0 at first
+      steps.
   """
 
   observation: jax.Array
@@ -33,6 +35,7 @@ class BehaviorInput(NamedTuple):
   is_first: jax.Array
   starts_flight: jax.Array
   host_inputs: Any = ()
+  prev_reward: Any = 0.0
 
   @property
   def feed(self) -> Any:

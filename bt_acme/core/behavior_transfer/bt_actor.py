@@ -193,12 +193,11 @@ class _Core(NamedTuple):
     if not self.use_flights:
       return flights.no_flight(flight), flight
     is_fixed = isinstance(inputs.flight_weights, tuple)
-    prev_reward = getattr(inputs.agent, 'prev_reward', ())
     return flights.step(
       flight,
       flight_key,
       self.law,
-      flights.FlightInput(is_first, prev_reward, q_values),
+      flights.FlightInput(is_first, inputs.agent.prev_reward, q_values),
       self.weights if is_fixed else inputs.flight_weights,
       is_first if self.config.draws_by_episode else None,
     )
@@ -232,6 +231,7 @@ class _Core(NamedTuple):
           is_first=inputs.agent.is_first | begins,
           starts_flight=starts_flight,
           host_inputs=inputs.host_inputs[i],
+          prev_reward=jnp.where(begins, 0, inputs.agent.prev_reward),
         ),
         states[i],
       )

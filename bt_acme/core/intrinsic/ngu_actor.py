@@ -101,16 +101,17 @@ def wrap(
 
 
 def as_behavior(
-  actor_core: types.ActorCore, epsilon: float
+  actor_core: types.ActorCore, epsilon: float, *, is_intrinsic: bool
 ) -> behavior_core.BehaviorCore:
-  """Converts a pre-trained policy to a behavior.
+  """Converts a trained policy to a behavior.
 
-  The policy was trained with its previous intrinsic reward as an input. The
-  behavior's host input, float32 [], provides this reward.
+  The policy was trained with its previous reward as an input. If that was an
+  intrinsic reward, the behavior's host input, float32 [], provides it.
 
   Args:
     actor_core: the core of R2D2, or the result of `wrap` for it.
     epsilon: the epsilon of the policy, which acts epsilon-greedily.
+    is_intrinsic: whether the policy maximized an intrinsic reward.
 
   Returns:
     A behavior with the features of the actor core, or () if there are none.
@@ -124,7 +125,7 @@ def as_behavior(
       types.AgentInput(
         observation=inputs.observation,
         prev_action=inputs.prev_action,
-        prev_reward=inputs.host_inputs,
+        prev_reward=inputs.host_inputs if is_intrinsic else inputs.prev_reward,
         is_first=inputs.is_first,
       ),
       state,

@@ -3,12 +3,14 @@
 import chex
 import dm_env
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from acme import specs, wrappers
 
 from bt_acme import behaviors
 from bt_acme.core import types
+from bt_acme.core.behavior_transfer import behavior_core
 from tests.agents import fakes
 from tests.agents.external import scripted
 from tests.agents.external.scripted import (
@@ -172,6 +174,29 @@ def test_an_exported_policy_with_a_scripted_agent(exported):
     actor.observe(None, dm_env.transition(0.0, image))
   np.testing.assert_array_equal(inner.observed[1:], [NUM_ACTIONS] * 12)
   chex.assert_trees_all_equal(exported.params(), before)
+
+
+class FollowsTheReward(behaviors.Behavior):
+  """A jitted behavior whose action is the previous reward."""
+
+  def make_core(self, num_actions):
+    return behavior_core.BehaviorCore(
+      lambda key: (),
+      lambda params, inputs, state: (jnp.int32(inputs.prev_reward), state),
+    )
+
+
+def test_a_jitted_behavior_receives_the_previous_reward():
+  actor, _ = make_actor(
+    int32s(*[0] * 4), [FollowsTheReward()], **scripted.ALWAYS_FLY
+  )
+  observation, actions = np.zeros(2, np.float32), []
+  for _ in range(2):
+    actor.observe_first(dm_env.restart(observation))
+    for reward in (2.0, 1.0):
+      actions.append(actor.select_action(observation))
+      actor.observe(None, dm_env.transition(reward, observation))
+  assert actions == [0, 2, 0, 2]
 
 
 def test_the_action_has_the_environments_dtype_and_the_label_the_agents():

@@ -41,6 +41,7 @@ def test_skipped_environments_keep_their_state_and_cost_nothing(num, block):
       prev_action=jnp.zeros(num, jnp.int32),
       is_first=jnp.zeros(num, bool),
       starts_flight=jnp.zeros(num, bool),
+      prev_reward=jnp.zeros(num),
     )
     proposals, after = every(params, inputs, state)
     jax.effects_barrier()
