@@ -36,6 +36,7 @@ def _run_here(name: str, options: argparse.Namespace) -> Dict[str, Any]:
   os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: benchmark.cores])
   os.environ.update(benchmark.environment())
   jax.config.update('jax_platforms', 'cpu')  # JAX has read its variables.
+  jax.config.update('jax_enable_compilation_cache', False)
   if options.cpu_time:
     harness.clock = time.process_time
   if options.quick:
@@ -109,6 +110,7 @@ def _parse() -> argparse.Namespace:
   switch('--save', help='save the results to benchmarks/README.md and .json')
   switch('--here', help='run one benchmark in this process, for profilers')
   options = parser.parse_args()
+  harness.check_options(parser, options)
   options.names = options.names or list(BENCHMARKS)
   if unknown := sorted(set(options.names) - set(BENCHMARKS)):
     parser.error(

@@ -159,12 +159,19 @@ def main(argv: List[str]) -> None:
   del argv
   jax.config.update('jax_platforms', 'cpu')
   values = absl_flags.FLAGS
+  known = names.settings_of(Settings)
+  given = {name: values[name].value for name in known if values[name].present}
   rows: List[List[str]] = []
   for target, kind in itertools.product(values.target, values.agent):
     config = accelerated.CONFIGS[kind]
+    # The preset of the agent, and the settings of its launch script's run.
     defaults = names.defaults_of(config)
-    preset = presets.get(values.preset, config)
-    settings = flags.from_flags(Settings, {**defaults, **preset})
+    preset = {
+      **presets.get(values.preset, Settings, given),
+      **defaults,
+      **presets.get(values.preset, config, given),
+    }
+    settings = flags.from_flags(Settings, preset)
     run = settings.run
     agent = accelerated.make_agent(names.part(settings, config))
     try:

@@ -43,7 +43,7 @@ def forward_backward(
     network: a Haiku function.
     inputs: the inputs of the network.
     as_in_learner: whether to add a forward pass with target parameters and to
-      omit the gradient of the inputs, as in the learner.
+      omit the gradient of images, as in the learner.
   """
   transformed: Any = hk.without_apply_rng(hk.transform(network))
 
@@ -52,9 +52,11 @@ def forward_backward(
 
   @jax.jit
   def step(params: hk.Params, target: hk.Params, inputs: jax.Array) -> Any:
+    is_image = not jnp.issubdtype(inputs.dtype, jnp.floating)
+    gradients = jax.grad(loss, argnums=0 if is_image else (0, 1))
     if not as_in_learner:
-      return jax.grad(loss, argnums=(0, 1))(params, inputs)
-    return jax.grad(loss)(params, inputs), loss(target, inputs)
+      return gradients(params, inputs)
+    return gradients(params, inputs), loss(target, inputs)
 
   params = transformed.init(jax.random.key(0), inputs)
   # With equal parameters, XLA would merge the two forward passes.

@@ -89,6 +89,7 @@ def main() -> None:
   parser.add_argument('--ray_address', default='')
   parser.add_argument('--ray_python', default='.venv-ray/bin/python')
   options = parser.parse_args()
+  harness.check_options(parser, options)
   if unknown := set(options.cases) - set(CASES):
     parser.error(f'unknown cases {sorted(unknown)}; choose from {list(CASES)}')
   rows = [

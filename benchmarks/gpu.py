@@ -219,6 +219,7 @@ def main() -> None:
     '--json', type=pathlib.Path, help='output file for the results'
   )
   options = parser.parse_args()
+  harness.check_options(parser, options)
   scale = SCALES[options.scale]
   harness.round_seconds = scale.seconds
   start = time.monotonic()

@@ -28,7 +28,7 @@ import numpy as np
 import optax
 
 from benchmarks import accelerated, core_parts, gpu, harness, tables
-from bt_acme import assembly, learner_assembly, version
+from bt_acme import assembly, files, learner_assembly, version
 from bt_acme import learner as learner_lib
 from bt_acme.config import names
 from bt_acme.evaluation import tables as tables_lib
@@ -245,6 +245,7 @@ def main() -> int:
     help='the Markdown file to write (default: gpu_check.md)',
   )
   options = parser.parse_args()
+  harness.check_options(parser, options)
   scale, sizes = options.scale, gpu.SCALES[options.scale]
   harness.round_seconds = sizes.seconds
   try:
@@ -265,8 +266,9 @@ def main() -> int:
   minutes = (time.monotonic() - start) / 60
   title = f'# {devices[0].device_kind}, scale {scale}, {minutes:.1f} minutes'
   report = '\n\n'.join([title, *(text for text, _ in sections)])
-  options.output.write_text(report + '\n')
-  print(f'{report}\n\nWritten to {options.output}.')
+  print(report)
+  files.write_text(options.output, report + '\n')
+  print(f'\nWritten to {options.output}.')
   return 0 if all(passed for _, passed in sections) else 1
 
 

@@ -8,10 +8,13 @@ the median, the minimum and the maximum. Absolute numbers apply only to one
 machine on one day.
 """
 
+import argparse
 import dataclasses
 import statistics
 import time
 from typing import Any, Callable, Dict, Optional
+
+from bt_acme import files
 
 Row = Dict[str, Any]  # A row of the table, as returned by `measure`.
 Side = Callable[[], float]  # Runs one round and returns its cost.
@@ -28,6 +31,21 @@ quick = False
 
 # Target duration of one side of a round.
 round_seconds = 0.9
+
+
+def check_options(
+  parser: argparse.ArgumentParser, options: argparse.Namespace
+) -> None:
+  """Ends the program unless it can run --rounds and write --json, --output."""
+  if getattr(options, 'rounds', 1) < 1:
+    parser.error(f'--rounds={options.rounds} must be at least 1')
+  for name in ('json', 'output'):
+    path = getattr(options, name, None)
+    try:
+      if path is not None:
+        files.check_writable(path)
+    except OSError as error:
+      parser.error(f'--{name}={path} cannot be written: {error.strerror}')
 
 
 @dataclasses.dataclass(frozen=True)

@@ -120,7 +120,7 @@ def _replay(sequences: int) -> Dict[str, float]:
     for client in (reverb.Client(address) for _ in range(_ACTORS))
     for _ in range(_ENVIRONMENTS)
   ]
-  written, num_bytes, items = 0, 0, 0
+  steps, num_bytes, items = 0, 0, 0
   used, memory = server.processor_seconds(), server.resident_bytes()
   start = time.monotonic()
   recorded = itertools.cycle(_recorded(agent))
@@ -128,13 +128,12 @@ def _replay(sequences: int) -> Dict[str, float]:
   while items < sequences:
     one, block, priority = next(traffic)
     one.write(block, priority)
-    written += 1
+    steps += len(block.steps['action'])
     num_bytes += len(block.payload) + block.recurrent_state.nbytes
     items += bool(block.sequence)
   for one in writers:
     one.flush()
   seconds = time.monotonic() - start
-  steps = written * config.replay.sequence_period
   costs = {
     'insert_s': (server.processor_seconds() - used) / steps,
     'step_bytes': num_bytes / steps,

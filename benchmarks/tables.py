@@ -9,6 +9,7 @@ import re
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from benchmarks import harness
+from bt_acme import files
 from bt_acme.evaluation import tables as tables_lib
 
 _HEADER = ('benchmark', 'unit', 'ours', 'peer', 'ratio', 'limit', 'of limit')
@@ -30,7 +31,7 @@ def machine() -> Dict[str, Any]:
 
 def write(results: Mapping[str, Any], path: pathlib.Path) -> None:
   """Writes results to a file."""
-  path.write_text(json.dumps(results, indent=1) + '\n')
+  files.write_text(path, json.dumps(results, indent=1) + '\n')
 
 
 def format_rows(rows: Sequence[harness.Row]) -> str:

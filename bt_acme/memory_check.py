@@ -1,8 +1,9 @@
 """Checks that a run fits into memory, before anything is started.
 
-Every requirement is a lower bound, except for that of the replay, a cautious
-estimate (`replay.memory_estimate`). `runtime.launch_checks` compares them with
-the memory of this machine and of its GPUs and TPUs.
+Every requirement is a lower bound, except for those of the replay, a cautious
+estimate (`replay.memory_estimate`), and of episodic memories, which are assumed
+to be full. `runtime.launch_checks` compares them with the memory of this
+machine and of its GPUs and TPUs.
 """
 
 import math

@@ -115,8 +115,9 @@ fetch_python() {
       >>"$log" 2>&1 || true
   fi
   say "downloading Python $version"
-  UV_PYTHON_INSTALL_DIR=$tools/python "$uv" python install "$version" \
-    >>"$log" 2>&1 ||
+  # Without UV_PYTHON_INSTALL_BIN=0, uv also changes ~/.local/bin.
+  UV_PYTHON_INSTALL_BIN=0 UV_PYTHON_INSTALL_DIR=$tools/python \
+    "$uv" python install "$version" >>"$log" 2>&1 ||
     fail "no complete Python $version was found, and the download failed (see" \
       "${log#"$PWD"/}). Install Python $version, or set" \
       'BT_ACME_PYTHON=/path/to/python, then retry.'

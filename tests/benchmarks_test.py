@@ -259,7 +259,7 @@ def test_duration_of_a_compiled_program():
 # Replaces the compiler by one that reports the size of the batch.
 COMPILED = """
 import jax
-from benchmarks import compiled, target_devices
+from benchmarks import accelerated, compiled, target_devices
 from bt_acme.cli import flags, training
 
 def estimate(function, target, num_devices):
@@ -268,6 +268,11 @@ def estimate(function, target, num_devices):
     memory=20e9, flops=num_devices * 1e12, bytes=1e9 * len(batch.action),
     kernels=len(probabilities), seconds=0.5, limit='nothing')
 
+def functions(agent, *sizes, inner=accelerated.functions):
+  print('environments, group:', *sizes[:2])
+  return inner(agent, *sizes)
+
+accelerated.functions = functions
 target_devices.devices = lambda name: 2 * jax.devices()
 compiled.estimate = estimate
 compiled._define_flags()
@@ -282,6 +287,8 @@ def test_table_of_compiled_functions():
     *('--batch_size=7', '--num_devices=1'),
   )
   assert done.returncode == 0, done.stderr
+  # The preset has one actor with 16 environments.
+  assert 'environments, group: 16 16\n' in done.stdout
   rows = done.stdout.splitlines()[-2:]
   cells = [[x.strip() for x in row.strip('|').split('|')] for row in rows]
   preset = presets.get('minigrid', config_lib.R2D2Config)

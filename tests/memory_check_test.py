@@ -369,7 +369,8 @@ def test_only_visible_gpus_count(monkeypatch, make_gpus, visible, expected):
   if visible is not None:
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', visible)
   memories = [mebibytes << 20 for mebibytes in expected]
-  # Only the first platform counts.
+  # Both plug-ins of JAX use the same GPUs, and only the first platform counts.
+  set_installed(monkeypatch, 'jax_cuda13_plugin')
   for platforms, used in (('', memories), ('gpu,cpu', memories), ('cpu', [])):
     monkeypatch.setenv('JAX_PLATFORMS', platforms)
     assert devices_lib.gpu_memories() == used

@@ -16,7 +16,7 @@ import tempfile
 import urllib.parse
 import urllib.request
 
-from bt_acme import compilation_cache, untrusted
+from bt_acme import compilation_cache, files, untrusted
 from bt_acme.config import checks
 
 _LARGEST = 1 << 28  # Bytes of an archive, packed or unpacked.
@@ -155,7 +155,12 @@ def _write(folder: pathlib.Path, contents: dict[str, bytes]) -> None:
   try:
     for name, data in contents.items():
       (temporary / name).write_bytes(data)
-    if not folder.exists():
+    files.sync_tree(temporary)
+    if not (folder / _DESCRIPTION).is_file():
+      shutil.rmtree(folder, ignore_errors=True)  # It is incomplete.
       os.rename(temporary, folder)
+  except OSError:
+    if not (folder / _DESCRIPTION).is_file():
+      raise
   finally:
     shutil.rmtree(temporary, ignore_errors=True)

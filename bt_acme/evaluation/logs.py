@@ -1,5 +1,6 @@
 """Reads the CSV logs in the workdir of a run."""
 
+import contextlib
 import mmap
 import pathlib
 from typing import Iterator
@@ -88,9 +89,11 @@ def last(workdir: str, label: str, column: str) -> float:
     header = f.readline().strip().split(',')
   names = [RENAMED_COLUMNS.get(name, name) for name in header if name]
   for start, line in lines_from_end(path):
-    row = dict(zip(names, line.decode().strip().split(','), strict=False))
+    cells = line.decode(errors='replace').strip().split(',')
+    row = dict(zip(names, cells, strict=False))
     if start and row.get(column):
-      return float(row[column])
+      with contextlib.suppress(ValueError):  # The row is damaged.
+        return float(row[column])
   return 0.0
 
 

@@ -11,6 +11,8 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 from matplotlib import figure as figure_lib
 
+from bt_acme.config import checks
+
 Curve = tuple[np.ndarray, np.ndarray]  # actor steps, values
 _DPI = 130
 _POINTS = 200  # Number of actor steps to which curves are interpolated.
@@ -149,9 +151,17 @@ def common_steps(curves: Sequence[Curve]) -> Curve:
 
   Returns:
     Actor steps [N], and values [curves, N].
+
+  Raises:
+    ValueError: if the curves share no range.
   """
   start = max(steps[0] for steps, _ in curves)
   end = min(steps[-1] for steps, _ in curves)
+  checks.require(
+    start <= end,
+    f'a curve starts at actor step {start:,.0f}, after another ends at '
+    f'{end:,.0f}. Leave out the shorter run, or lower window.',
+  )
   shared = np.linspace(start, end, _POINTS)
   return shared, np.stack([np.interp(shared, *curve) for curve in curves])
 

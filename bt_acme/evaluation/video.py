@@ -77,11 +77,13 @@ class VideoWriter:
 
   def _write_gif(self) -> None:
     """Writes a GIF that loops."""
+    # A GIF counts hundredths of a second, so the durations differ.
+    ends = np.round(100 * np.arange(self.frames + 1) / self._frames_per_second)
     self._gif[0].save(
       self._partial,
       format='GIF',
       save_all=True,
       append_images=self._gif[1:],
-      duration=round(1000 / self._frames_per_second),
+      duration=(10 * np.diff(ends)).tolist(),
       loop=0,
     )

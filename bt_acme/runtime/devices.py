@@ -53,7 +53,8 @@ def tpu_memories() -> List[int]:
 
 def gpu_memories() -> List[int]:
   """Returns the memory of each GPU that JAX uses, without starting JAX."""
-  if _platforms('cuda')[0] != 'cuda' or not _has('jax_cuda12_plugin'):
+  plugins = ('jax_cuda12_plugin', 'jax_cuda13_plugin')
+  if _platforms('cuda')[0] != 'cuda' or not any(map(_has, plugins)):
     return []
   command = [_GPU_TOOL, '--query-gpu=index,uuid,memory.total', '--format=csv']
   try:

@@ -274,7 +274,7 @@ class CSVTable:
       return
     for start, line in logs.lines_from_end(self._path):
       cells = line.decode().split(',')
-      if len(cells) != len(self._columns):
+      if len(cells) != len(self._columns) or b'\0' in line:
         raise ValueError(
           f'{self._path} has a damaged line: {line!r}. Delete this line.'
         )

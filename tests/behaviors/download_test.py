@@ -115,6 +115,10 @@ def test_an_archive_is_downloaded_once(server, exported, top):
   (named,) = named_behaviors.make(address, config_lib.TransferConfig())
   assert again.folder == named.folder == behavior.folder
   assert server.requests == ['/explorer.tar.gz']
+  # An incomplete directory is replaced.
+  (pathlib.Path(behavior.folder) / 'behavior.json').unlink()
+  assert bt_acme.load_behavior(address).folder == behavior.folder
+  assert server.requests == ['/explorer.tar.gz'] * 2
   # A redirection to https is followed.
   server.files['/latest.tgz?v=1'] = f'{server.address}/explorer.tar.gz'
   moved = address.replace('explorer.tar.gz', 'latest.tgz?v=1')

@@ -3,6 +3,7 @@
 import logging
 
 import numpy as np
+import pytest
 
 from bt_acme.evaluation import logs, plots
 
@@ -31,6 +32,9 @@ def test_curves_of_seeds_are_interpolated_in_their_common_range():
   assert (steps[0], steps[-1]) == (5, 20)
   np.testing.assert_allclose(values[0], steps / 10)
   np.testing.assert_allclose(values[1], 0.5 + steps / 10)
+  seeds.append((np.array([30, 40]), np.zeros(2)))
+  with pytest.raises(ValueError, match='starts at actor step 30, after .* 20'):
+    plots.common_steps(seeds)
 
 
 def test_scores_of_the_same_actor_step_are_averaged():
@@ -75,7 +79,8 @@ def test_read_log(tmp_path):
 
 
 def test_incomplete_and_damaged_lines_of_a_log_are_omitted(tmp_path, caplog):
-  path = tmp_path / 'logs.csv'
+  path = logs.path_of(tmp_path, 'actor')
+  path.parent.mkdir(parents=True)
   # A power failure may leave zeros.
   damaged = ['2', '3,x', '4,5,6', '\0\0\0']
   lines = ['actor_steps,life', '1,0', *damaged, '7,', '8,9']
@@ -84,3 +89,6 @@ def test_incomplete_and_damaged_lines_of_a_log_are_omitted(tmp_path, caplog):
     rows = logs.read_rows(path)
   assert rows == [{'actor_steps': 1, 'session': 0}, {'actor_steps': 7}]
   assert f'Damaged rows omitted: 4 of {path}' in caplog.text
+  path.write_text('\n'.join([*lines[:2], *damaged, '']))
+  assert logs.last(tmp_path, 'actor', 'actor_steps') == 4
+  assert logs.last(tmp_path, 'actor', 'session') == 5

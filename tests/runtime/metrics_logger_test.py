@@ -167,9 +167,10 @@ def test_a_cut_drops_later_rows(tmp_path, most, kept):
   table.append({'actor_steps': 3})
   assert path.read_text().splitlines() == [*lines[: 1 + kept], '3,']
   table.cut(most)  # The last cell is empty.
-  path.write_text('actor_steps,x\n1,2,3\n')
-  with pytest.raises(ValueError, match=r"logs.csv has a damaged line: b'1,2,3"):
-    metrics_logger.CSVTable(path).cut(most)
+  for damaged in ('1,2,3', '1,\0\0'):  # A power failure may leave zeros.
+    path.write_text(f'actor_steps,x\n{damaged}\n')
+    with pytest.raises(ValueError, match="logs.csv has a damaged line: b'1,"):
+      metrics_logger.CSVTable(path).cut(most)
 
 
 def test_early_rows_are_dropped_except_for_the_last(tmp_path):
