@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_150,
+  'lines of code': 24_175,
   'lines of code in bt_acme/runtime': 4_249,
-  'lines of code in experiments': 4_445,
+  'lines of code in experiments': 4_470,
   'lines of code in benchmarks': 2_655,
   'classes': 249,
   'public class names that several classes have': 2,
-  'lines of tests': 30_160,
+  'lines of tests': 30_180,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

@@ -8,7 +8,7 @@ from absl import flags as absl_flags
 
 from bt_acme import assembly
 from bt_acme.cli import flags
-from bt_acme.config import checks, names, presets
+from bt_acme.config import names, presets
 from bt_acme.launching import (
   initial_weights,
   named_behaviors,
@@ -59,9 +59,8 @@ def read(settings_class: type) -> Any:
   given = {name: FLAGS[name].value for name in known if FLAGS[name].present}
   preset = presets.get(FLAGS.preset, settings_class, given)
   settings = flags.from_flags(settings_class, preset)
-  checks.require(
-    bool(settings.run.workdir), "workdir='' is empty. Pass a directory."
-  )
+  if not settings.run.workdir:
+    raise ValueError("workdir='' is empty. Pass a directory.")
   if not settings.run.is_in_this_process:
     jax.config.update('jax_platforms', 'cpu')
   return settings

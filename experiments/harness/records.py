@@ -66,7 +66,9 @@ def with_needed(
     for needed in run.needed:
       if is_needed(needed):
         add(needed)
-    found.setdefault(run.id, run)
+    # The same run may be listed once with and once without its export.
+    if run.id not in found or getattr(run, 'exports', False):
+      found[run.id] = run
 
   for run in todo:
     add(run)

@@ -44,6 +44,11 @@ def parse(text: str) -> list[processes.Slot]:
       )
     count, device, share = found.groups()
     if device is not None:
+      if any(s.variables.get('CUDA_VISIBLE_DEVICES') == device for s in slots):
+        raise ValueError(
+          f'slots={text!r}: GPU {device} occurs twice. Use gpu:{device}/2 for '
+          'two runs on it.'
+        )
       slots += _gpu(device, int(share or 1), text)
       continue
     number = len(left) if count is None else int(count)

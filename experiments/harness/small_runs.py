@@ -121,7 +121,7 @@ class SmallRun:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
   def _identity(self) -> dict[str, Any]:
-    """Returns all inputs of a result besides the seed and the code.
+    """Returns all inputs of a result besides the code and a seed that varies.
 
     The keys must never change, because published results store the hash.
     """
@@ -130,7 +130,8 @@ class SmallRun:
       for each in self.behaviors
     ]
     is_bank = isinstance(self.behavior, tuple)
-    optional = {'film': self.record, 'workdir': self.workdir}
+    seed = str(self.seed) if self.fixed_seed else ''
+    optional = {'film': self.record, 'workdir': self.workdir, 'seed': seed}
     return {
       'kind': self.kind,
       'world': self.env,  # english: ok
@@ -175,24 +176,23 @@ class SmallRun:
 
   def is_done(self, folder: pathlib.Path) -> bool:
     """Returns whether the result and any exported behavior exist."""
-    result = self.result(folder)
-    if result is None:
-      return False
     if self.exports and not _checksum(self.exported(folder)):
       return False
-    # The result of a missing behavior stays valid.
-    return all(each in result['behavior'] for each in self.checksums(folder))
+    return self.result(folder) is not None
 
   def checksums(self, folder: pathlib.Path) -> list[str]:
     """Returns the checksum of each needed behavior; empty for missing ones."""
     return [_checksum(run.exported(folder)) for run in self.needed]
 
   def result(self, folder: pathlib.Path) -> Result | None:
-    """Reads the result; None if there is none."""
+    """Reads the result; None if there is none, or one of other behaviors."""
     try:
-      return json.loads(self._path(folder).read_text())
+      result = json.loads(self._path(folder).read_text())
     except (OSError, ValueError):
       return None
+    # The result of a missing behavior stays valid.
+    is_same = all(each in result['behavior'] for each in self.checksums(folder))
+    return result if is_same else None
 
   def call(self, folder: pathlib.Path) -> processes.Call:
     """Returns the function that executes the run."""

@@ -225,11 +225,13 @@ class Worker:
         self._next_scan = 0.0
 
   def _note_end(self, run: records.Runnable, code: int, seconds: float) -> None:
+    # A second signal may kill the run first.
+    is_stopping = self._is_stopping or bool(self._signum)
     news = records.end(
-      self._folder, run, code, seconds, is_stopping=self._is_stopping
+      self._folder, run, code, seconds, is_stopping=is_stopping
     )
     self._on_end(run, news)
-    if code == records.WRONG_FLAGS and not self._is_stopping:
+    if code == records.WRONG_FLAGS and not is_stopping:
       tail = records.tail_of_log(self._folder, run)
       self._wrong_flags = '\n'.join([str(run), *tail])
       self._stop('a script rejected its flags')

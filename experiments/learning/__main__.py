@@ -7,6 +7,7 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   limits       Tasks that BT solves with only some of the seeds.
   margin       BT with and without a margin of the extra action.
   alone        BT with a behavior that often succeeds alone.
+  short        BT with another preset and a behavior of short pre-training.
   laws         Other rules for starting and ending flights.
   longer       The task of `alone` in which BT is worse, with more steps.
   wide         One behavior helps in many tasks.

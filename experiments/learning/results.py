@@ -72,12 +72,13 @@ def read(runs: Iterable[claims.Run], paths: Iterable[pathlib.Path]) -> Results:
 def add(results: Results, path: pathlib.Path) -> None:
   """Adds results to a table and writes the table atomically.
 
-  Rows of the same run and seed are replaced even if their settings differ.
+  Rows of the same environment, algorithm, steps and seed are replaced even if
+  their settings differ.
   """
   table = _read(path)
   for run, row in results.items():
     keys = _keys(run)
-    for other in [k for k in table if k[:2] == keys[:2] and k[3] == keys[3]]:
+    for other in [k for k in table if k[:4] == keys[:4]]:
       del table[other]
     values = {name: f'{row[name]:.6g}' for name in _VALUES if name in row}
     table[keys] = {**dict(zip(_KEYS, keys, strict=True)), **values}

@@ -61,6 +61,13 @@ def main(words: Sequence[str]) -> int:
     # The reader of the output, such as `head`, has closed the pipe.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + signal.SIGPIPE
+  except OSError as error:
+    print(
+      f'error: folder: {error}. Free disk space, choose another --folder, or '
+      'rerun this command if another one has just written there.',
+      file=sys.stderr,
+    )
+    return _USAGE_ERROR
 
 
 def _execute(options: argparse.Namespace) -> int:

@@ -22,6 +22,7 @@ from experiments.paper import artifacts, published, results
 METRICS: Mapping[str, intervals.Statistic] = {
   'median': intervals.median,
   'mean': intervals.mean,
+  'normalized_mean': intervals.mean,
   'capped_mean': intervals.capped_mean,
   'iqm': intervals.interquartile_mean,
   **{

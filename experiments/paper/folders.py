@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import json
 import pathlib
+import shlex
 import time
 from typing import Any
 
@@ -96,12 +97,12 @@ class Folder:
         'pretraining': [] if is_default else [scale.pretraining],
         **request._asdict(),
       }
-      words = ['python -m experiments.paper', *values.pop('artifacts')]
+      words = ['experiments.paper', *values.pop('artifacts')]
       for name, value in values.items():
         if value:
           words.append(f'--{name}={",".join(map(str, value))}')
       words += [f'--set={n}={value}' for n, value in scale.overrides.items()]
-      lines.append(' '.join(words))
+      lines.append(f'python -m {shlex.join(words)}')
     return lines
 
   def specs(self) -> list[runs.RunSpec]:
@@ -125,7 +126,7 @@ class Folder:
       'pretraining_steps': self.scale.pretraining_steps,
       'transfer_steps': self.scale.transfer_steps,
       'pretraining': self.scale.pretraining,
-      'settings': list(map(list, self.scale.overrides.items())),
+      'settings': sorted(map(list, self.scale.overrides.items())),
     }
 
   def _check_same(self) -> None:
@@ -133,6 +134,7 @@ class Folder:
     # Directories of earlier versions lack the kind of pre-training.
     default = scales.get(self.scale.name).pretraining
     found = {'pretraining': default, **found}
+    found['settings'] = sorted(found.get('settings', []))
     differences = ', '.join(
       f'{name}={found.get(name)!r} instead of {value!r}'
       for name, value in self._mark().items()

@@ -252,6 +252,8 @@ def write(scores: Mapping[str, SmallScore]) -> None:
 def main(arguments: list[str]) -> None:
   scores = read()
   for env in arguments or list(scores):
+    if not env.startswith('MiniGrid-'):
+      sys.exit(f'error: {env!r} is not an environment of MiniGrid.')
     scores[env] = measure(env, EPISODES)
     print(*scores[env], flush=True)
     write(scores)

@@ -11,6 +11,7 @@ _CSV_COLUMNS = 'low high spread seeds games paper paper_spread'.split()
 _LATEX_ESCAPES = {
   **{char: f'\\{char}' for char in '%&#_$'},
   '`': '',
+  '^': r'\textasciicircum{}',
   _PLUS_MINUS: r'$\pm$',
   '–': '--',
   '>': '$>$',

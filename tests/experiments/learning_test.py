@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bt_acme import environments
-from experiments.harness import progress, small_runs
+from experiments.harness import progress, records, small_runs
 from experiments.learning import __main__ as learning
 from experiments.learning import claims, report, results
 from tests.experiments.harness import fakes
@@ -86,11 +86,13 @@ def test_a_result_with_other_settings_is_ignored(folder):
 
 def test_a_result_replaces_one_with_other_settings(tmp_path):
   run, path = ARMS[-1], tmp_path / 'results.csv'
+  other = dataclasses.replace(run, settings={**run.settings, 'batch_size': 9})
   longer = dataclasses.replace(run, actor_steps=500)
   results.add({run: {'solved': 0.25}}, path)
-  assert results.read([run, longer], [path]) == {run: {'solved': 0.25}}
-  results.add({longer: {'solved': 0.5}}, path)
-  assert results.read([run, longer], [path]) == {longer: {'solved': 0.5}}
+  assert results.read([run, other], [path]) == {run: {'solved': 0.25}}
+  results.add({other: {'solved': 0.5}, longer: {'solved': 0.75}}, path)
+  expected = {other: {'solved': 0.5}, longer: {'solved': 0.75}}
+  assert results.read([run, other, longer], [path]) == expected
 
 
 @pytest.mark.usefixtures('shared_functions')
@@ -113,6 +115,10 @@ def test_policies_of_earlier_tasks_are_learned_first_and_then_transferred(
   assert second.is_done(tmp_path)
   paths = [str(first.with_seed(3).exported(tmp_path))]
   assert second.transferred(tmp_path) == ['action_repeat', *paths]
+  # A run is executed once, with its export if one of the others needs it.
+  plain = dataclasses.replace(first, shared=False).with_seed(3)
+  for todo in ([plain, second], [second, plain]):
+    assert [run.exports for run in records.with_needed(todo)] == [True, False]
 
 
 def test_each_goal_transfers_the_policies_of_the_goals_before_it():
@@ -264,6 +270,9 @@ def test_all_seeds_transfer_a_pre_training_run_with_a_fixed_seed():
   run = _run("BT, RND's behavior", 'MiniGrid-FourRooms-v0:fixed=7')
   (first,), (second,) = (run.with_seed(seed).needed for seed in (0, 3))
   assert first == second and first.seed == 1
+  # Results with another behavior are not reused.
+  other = dataclasses.replace(run, behavior=dataclasses.replace(first, seed=2))
+  assert other.hash != run.hash
   assert len(f'{first.id}.json') < 256  # It names eight environments.
 
 

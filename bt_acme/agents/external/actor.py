@@ -70,7 +70,6 @@ class BTActor(acme.Actor):
     self._step = outer_core.jit_step(core)
     self._state = jax.vmap(core.init)(core_key[None])
     self._actor_steps = 0
-    self._reward: Any = 0.0  # For the last action of an episode.
     self._action: Any = None  # None before the first action of an episode.
     self._label: Any = None
     self._episode = episode_lib.EpisodeMetrics()

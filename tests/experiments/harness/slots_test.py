@@ -7,7 +7,9 @@ import pytest
 from experiments.harness import slots
 
 
-@pytest.mark.parametrize('text', ['cpu:0', 'cpu:999', 'gpu', 'gpu:0/9', 'x:1'])
+@pytest.mark.parametrize(
+  'text', ['cpu:0', 'cpu:999', 'gpu', 'gpu:0/9', 'x:1', 'gpu:0,gpu:1,gpu:0/2']
+)
 def test_invalid_slots_are_rejected(text):
   with pytest.raises(ValueError, match=f'slots={text!r}'):
     slots.parse(text)

@@ -108,14 +108,17 @@ def test_the_time_limit_stops_runs_that_can_be_resumed(tmp_path, work):
   assert work(run).done == 1
 
 
-@pytest.mark.parametrize(('kind', 'times'), [('waits', 1), ('stubborn', 2)])
+@pytest.mark.parametrize(
+  ('kind', 'times', 'pause'),
+  [('waits', 1, 0.4), ('stubborn', 2, 0.4), ('stubborn', 2, 0.05)],
+)
 def test_ctrl_c_stops_the_worker_and_a_second_one_kills(
-  tmp_path, work, kind, times
+  tmp_path, work, kind, times, pause
 ):
   def press():
     scripts.wait_until(lambda: fakes.executions(tmp_path))
     for _ in range(times):
-      time.sleep(0.4)
+      time.sleep(pause)
       os.kill(os.getpid(), signal.SIGINT)
 
   before = signal.getsignal(signal.SIGINT)

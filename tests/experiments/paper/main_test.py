@@ -49,6 +49,7 @@ def execute_in_this_process():
     (['table3', '--scale=labtop'], "did you mean 'laptop'"),
     (['table3', f'--games={_ENV}s'], f"did you mean '{_ENV}'"),
     (['table3', '--arms=bt_ngi'], "did you mean 'bt_ngu'"),
+    (['table9', '--arms=bt_rnd'], 'select none of the runs of table9. Omit'),
     (['table3', '--seeds=1,1'], 'distinct integers'),
     (['table3', '--shard=3/2'], 'shard'),
     (['table3', '--format=mdd'], "did you mean 'md'"),
