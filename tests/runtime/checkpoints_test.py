@@ -124,6 +124,11 @@ def four_terabytes(path):
   sign(path)
 
 
+def with_replay(**replay):
+  record = json.dumps({'values': {}, 'replay': replay})
+  return lambda path: (path / 'values.json').write_text(record)
+
+
 # tests/untrusted_test.py forges more arrays.
 @pytest.mark.parametrize(
   'forge, message',
@@ -133,6 +138,9 @@ def four_terabytes(path):
     (lambda p: (p / 'values.json').write_text('[' * 99_999), 'too deeply'),
     (lambda p: os.truncate(p / 'values.json', 10**12), 'is longer than'),
     (lambda p: (p / 'values.json').write_text('{"values": 3}'), 'incomplete'),
+    (with_replay(layout={}), 'values.json is incomplete'),
+    (with_replay(layout={}, sha256={'../x': ''}), 'values.json is incomplete'),
+    (with_replay(sha256={}), 'values.json is incomplete'),
   ],
 )
 def test_an_untrusted_checkpoint_takes_little_memory(folder, forge, message):

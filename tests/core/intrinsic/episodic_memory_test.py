@@ -1,3 +1,5 @@
+import tracemalloc
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -53,6 +55,13 @@ def test_nearest_match_reference(kind, size, k):
   assert device.shape == (k,) and count == min(k, size)
   np.testing.assert_allclose(device[: len(expected)], expected, rtol=2e-6)
   assert np.all(np.isinf(device[len(expected) :]))
+
+
+def test_an_empty_memory_is_small():
+  tracemalloc.start()
+  episodic_memory.HostMemory(1_000_000, D)
+  assert tracemalloc.get_traced_memory()[1] < 1_000_000
+  tracemalloc.stop()
 
 
 @pytest.mark.parametrize('capacity', [1, 3, 300, 1000])
