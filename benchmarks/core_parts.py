@@ -52,11 +52,10 @@ def forward_backward(
 
   @jax.jit
   def step(params: hk.Params, target: hk.Params, inputs: jax.Array) -> Any:
-    is_image = not jnp.issubdtype(inputs.dtype, jnp.floating)
-    gradients = jax.grad(loss, argnums=0 if is_image else (0, 1))
-    if not as_in_learner:
-      return gradients(params, inputs)
-    return gradients(params, inputs), loss(target, inputs)
+    # Images have no gradient.
+    argnums = (0, 1) if jnp.issubdtype(inputs.dtype, jnp.floating) else 0
+    gradients = jax.grad(loss, argnums)(params, inputs)
+    return (gradients, loss(target, inputs)) if as_in_learner else gradients
 
   params = transformed.init(jax.random.key(0), inputs)
   # With equal parameters, XLA would merge the two forward passes.

@@ -235,6 +235,7 @@ def make_core(
       prev_action=jnp.zeros([], jnp.int32),
       is_first=jnp.ones([], bool),
       starts_flight=jnp.zeros([], bool),
+      prev_reward=jnp.zeros([], jnp.float32),
     )
     return step(params, inputs, core.init(jax.random.key(0)))
 

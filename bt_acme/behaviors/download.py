@@ -156,11 +156,11 @@ def _write(folder: pathlib.Path, contents: dict[str, bytes]) -> None:
     for name, data in contents.items():
       (temporary / name).write_bytes(data)
     files.sync_tree(temporary)
-    if not (folder / _DESCRIPTION).is_file():
-      shutil.rmtree(folder, ignore_errors=True)  # It is incomplete.
+    try:
       os.rename(temporary, folder)
-  except OSError:
-    if not (folder / _DESCRIPTION).is_file():
-      raise
+    except OSError:
+      if not (folder / _DESCRIPTION).is_file():
+        shutil.rmtree(folder, ignore_errors=True)  # It is incomplete.
+        os.rename(temporary, folder)
   finally:
     shutil.rmtree(temporary, ignore_errors=True)

@@ -87,5 +87,3 @@ class LearnerConfig:
       f'num_devices={self.num_devices}. Choose a multiple of the number of '
       'devices, or another num_devices.',
     )
-    unused = 'double_q' if self.loss == 'retrace' else 'target_policy_epsilon'
-    checks.require_defaults(self, unused, without=f'loss={self.loss!r}')

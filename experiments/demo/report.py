@@ -86,9 +86,8 @@ def draw(plan: plan_lib.Plan) -> dict[str, pathlib.Path]:
     paths[f'Curves, {name}'] = path = plan.folder / f'curves_{name}.png'
     _draw_curves(plan, task, str(path))
     if plan.bank:
-      paths[f'Priorities, {name}'] = path = (
-        plan.folder / f'priorities_{name}.png'
-      )
+      path = plan.folder / f'priorities_{name}.png'
+      paths[f'Priorities, {name}'] = path
       _draw_priorities(plan, task, str(path))
   if not plan.is_shipped:
     paths['Cells visited'] = path = plan.folder / 'visits.png'

@@ -188,11 +188,11 @@ class SmallRun:
     """Reads the result; None if there is none, or one of other behaviors."""
     try:
       result = json.loads(self._path(folder).read_text())
-    except (OSError, ValueError):
+      # The result of a missing behavior stays valid.
+      is_valid = all(x in result['behavior'] for x in self.checksums(folder))
+    except (OSError, ValueError, KeyError, TypeError):
       return None
-    # The result of a missing behavior stays valid.
-    is_same = all(each in result['behavior'] for each in self.checksums(folder))
-    return result if is_same else None
+    return result if is_valid else None
 
   def call(self, folder: pathlib.Path) -> processes.Call:
     """Returns the function that executes the run."""

@@ -82,7 +82,7 @@ def add(results: Results, path: pathlib.Path) -> None:
       del table[other]
     values = {name: f'{row[name]:.6g}' for name in _VALUES if name in row}
     table[keys] = {**dict(zip(_KEYS, keys, strict=True)), **values}
-  ordered = sorted(table, key=lambda k: (k[0], k[1], int(k[3])))
+  ordered = sorted(table, key=lambda k: (*k[:2], int(k[2]), int(k[3])))
   rows = [table[keys] for keys in ordered]
   text = tables_lib.csv_text(rows, header=(*_KEYS, *_VALUES))
   files.write_text(path, text)

@@ -27,8 +27,8 @@ from typing import Sequence
 from bt_acme import files
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import gather as gather_lib
+from experiments.harness import runs, workers
 from experiments.harness import slots as slots_lib
-from experiments.harness import workers
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import (
   claims,
@@ -98,15 +98,26 @@ def _execute(options: argparse.Namespace) -> int:
   return 0
 
 
+def _specs(options: argparse.Namespace) -> list[runs.RunSpec]:
+  """Returns the runs of the command; a choice must select at least one."""
+  request = options.request
+  specs = declarations.declared(request, options.folder.scale)
+  if not specs and (request.games or request.arms):
+    raise ValueError(
+      f'games={request.games} and arms={request.arms} select none of the runs '
+      f'of {", ".join(request.artifacts)}. Omit --games or --arms.'
+    )
+  return specs
+
+
 def _plan(options: argparse.Namespace) -> str:
-  specs = declarations.declared(options.request, options.folder.scale)
-  return overview.plan(options.folder, specs, options.slots)
+  return overview.plan(options.folder, _specs(options), options.slots)
 
 
 def _make(options: argparse.Namespace) -> int:
   """Executes runs and, unless the command is `work`, makes the report."""
   folder, (part, parts) = options.folder, options.shard
-  specs = declarations.declared(options.request, folder.scale)
+  specs = _specs(options)
   slots_lib.check(options.slots)
   folder.claim()
   folder.ask(options.request)

@@ -8,7 +8,7 @@ import functools
 import itertools
 from typing import Callable, Iterator, NamedTuple
 
-from bt_acme.config import checks, names
+from bt_acme.config import names
 from experiments import command_line
 from experiments.harness import runs
 from experiments.paper import artifacts as artifacts_lib
@@ -47,11 +47,6 @@ def declared(request: Request, scale: scales.Scale) -> list[runs.RunSpec]:
     case
     for artifact in request.artifacts
     for case in _cases(artifacts_lib.ARTIFACTS[artifact], scale, request)
-  )
-  checks.require(
-    bool(cases or not (request.games or request.arms)),
-    f'games={request.games} and arms={request.arms} select none of the runs of '
-    f'{", ".join(request.artifacts)}. Omit --games or --arms.',
   )
   return runs.ordered(
     spec for case in cases for spec in _runs(scale, learn, *case)

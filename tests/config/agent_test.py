@@ -87,7 +87,6 @@ _RAY = {'lp_launch_type': 'ray'}
       {'kickstarting': 0.5, 'behavior_draws': 'flight'},
       'kickstarting=0.5 needs one behavior for each episode. Set behavior_',
     ),
-    ({'loss': 'retrace', 'double_q': False}, 'double_q=False has no effect w'),
     ({'behavior_roles': 'fly,x'}, "role 'x' is unknown"),
     ({'flights': False, 'extra_action': False}, 'extra_action=False leave'),
     ({'flight_law': 'jump_start', 'flight_probability': 'epsilon'}, 'no eff'),
@@ -104,7 +103,6 @@ _RAY = {'lp_launch_type': 'ray'}
     *(
       ({name: value}, f'{name}={value!r} has no effect with {without}')
       for name, value, without in (
-        ('target_policy_epsilon', 0.5, "loss='q_lambda'"),
         ('choice_temperature', 0.2, "choice_rule='greedy'"),
         ('jump_start_window', 6, "flight_law='zeta'"),
         ('until_agent_margin', 0.1, "flight_law='zeta'"),

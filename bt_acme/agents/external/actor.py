@@ -113,7 +113,10 @@ class BTActor(acme.Actor):
   def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
     """Passes the choice and the resulting time step to the wrapped actor."""
     del action  # The wrapped actor observes its choice instead.
-    self._reward = next_timestep.reward
+    reward = np.asarray(next_timestep.reward)
+    # Behaviors have no input for other rewards.
+    is_number = reward.size == 1 and reward.dtype.kind in 'biuf'
+    self._reward = reward.item() if is_number else 0.0
     self._actor.observe(self._label, next_timestep)
 
   def update(self, wait: bool = False) -> None:

@@ -182,7 +182,10 @@ class FollowsTheReward(behaviors.Behavior):
   def make_core(self, num_actions):
     return behavior_core.BehaviorCore(
       lambda key: (),
-      lambda params, inputs, state: (jnp.int32(inputs.prev_reward), state),
+      lambda params, inputs, state: (
+        inputs.prev_reward.astype(jnp.int32),
+        state,
+      ),
     )
 
 
