@@ -90,6 +90,14 @@ def test_other_behaviors_are_refused(saved, tmp_path):
     saved_nodes.read(run, other)
 
 
+def test_parameters_identify_a_behavior_and_else_its_name(tmp_path):
+  one, moved = (
+    saved_nodes.layout(fakes.make_agent('bt', tmp_path / name))['behaviors']
+    for name in 'ab'
+  )
+  assert one == moved and len(set(one)) == len(one) > 1
+
+
 @pytest.fixture(name='old_run')
 def copy_old_run(tmp_path, monkeypatch):
   """Returns the directory of a stopped run that an earlier version saved."""
