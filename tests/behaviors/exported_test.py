@@ -80,9 +80,8 @@ def test_a_policy_that_has_learned_a_task_receives_its_rewards(
 ):
   agent = assembly.Agent(fakes.make_config(config_lib.R2D2Config), fakes.SPEC)
   variables, _ = fakes.export_agent(tmp_path / 'b', agent)
-  behavior = behaviors.Exported(
-    str(tmp_path / 'b'), epsilon=0.0, reward_input=reward_input
-  )
+  settings = {'epsilon': 0.0, 'reward_input': reward_input}
+  behavior = behaviors.Exported(str(tmp_path / 'b'), **settings)
   np.testing.assert_array_equal(
     under_behavior(behavior), act(agent, variables, None)
   )

@@ -180,26 +180,22 @@ class FollowsTheReward(behaviors.Behavior):
   """A jitted behavior whose action is the previous reward."""
 
   def make_core(self, num_actions):
-    return behavior_core.BehaviorCore(
-      lambda key: (),
-      lambda params, inputs, state: (
-        inputs.prev_reward.astype(jnp.int32),
-        state,
-      ),
-    )
+    def step(params, inputs, state):
+      return inputs.prev_reward.astype(jnp.int32), state
+
+    return behavior_core.BehaviorCore(lambda key: (), step)
 
 
 def test_a_jitted_behavior_receives_the_previous_reward():
-  actor, _ = make_actor(
-    int32s(*[0] * 4), [FollowsTheReward()], **scripted.ALWAYS_FLY
-  )
+  choices, fly = int32s(*[0] * 6), scripted.ALWAYS_FLY
+  actor, _ = make_actor(choices, [FollowsTheReward()], **fly)
   observation, actions = np.zeros(2, np.float32), []
   for _ in range(2):
     actor.observe_first(dm_env.restart(observation))
-    for reward in (2.0, 1.0):
+    for reward in (2.0, np.ones(2), 1.0):
       actions.append(actor.select_action(observation))
       actor.observe(None, dm_env.transition(reward, observation))
-  assert actions == [0, 2, 0, 2]
+  assert actions == [0, 2, 0] * 2
 
 
 def test_the_action_has_the_environments_dtype_and_the_label_the_agents():

@@ -61,6 +61,7 @@ def execute_in_this_process():
     (['status', 'table3'], 'Remove the artifact'),
     (['render', 'table3', '--arms=r2d2'], 'Use --seeds, --games'),
     (['table3', '--hours=nan'], 'must be positive'),
+    (['table3', f'--folder=/tmp/{"x" * 300}'], 'File name too long'),
     (['work', '--folder=/dev/null/x'], "'/dev/null/x'. Choose another"),
     (['table3', '--slots=cpu:1,gpu:7/2'], 'slots=gpu:7: JAX does not find'),
   ],

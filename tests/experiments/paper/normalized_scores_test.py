@@ -119,3 +119,5 @@ def test_an_unknown_environment_gets_advice():
     normalized_scores.normalize('MiniGrid-FourRooms-v0:fixed=2', 0.0)
   with pytest.raises(ValueError, match="'hero:miners_easy' has no reference"):
     normalized_scores.normalize('hero:miners_easy', 0.0)
+  with pytest.raises(SystemExit, match="'pong' is not an environment of MiniG"):
+    normalized_scores.main(['pong'])

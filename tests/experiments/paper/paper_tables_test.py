@@ -222,6 +222,7 @@ def test_markdown_and_latex_have_all_rows_and_the_caption():
   assert latex.count(r'\\') == 1 + 6
   assert r'\begin{tabular}{lrrrrr}' in latex
   assert '–' not in latex and '%' not in latex.replace(r'\%', '')
+  assert table_formats._escaped('10^-4') == r'10\textasciicircum{}-4'
 
 
 def test_scores_of_environments_have_a_spread():
