@@ -22,7 +22,7 @@ _API = {
   'Bank': 'bt_acme.api.banks',
   'continual': 'bt_acme.api.continuing',
   'register_environment': 'bt_acme.environments',
-  'describe': 'bt_acme.api.describing',
+  'describe': 'bt_acme.api.card_text',
   'show_versions': 'bt_acme.api.versions',
 }
 # Public names that differ from the name in their module.

@@ -4,7 +4,7 @@ Each group of environments has a `GroupPriorities`, which computes the weights
 with which flights draw behaviors, and scores the episodes that end. One
 `ScoreStore` next to the learner collects the scores of all groups, and is part
 of every checkpoint. The formulas are in
-`core/behavior_transfer/flight_priorities.py`.
+`core/behavior_transfer/behavior_choice.py`.
 """
 
 import math
@@ -15,7 +15,7 @@ import numpy as np
 
 from bt_acme import assembly
 from bt_acme.acting import episode as episode_lib
-from bt_acme.core.behavior_transfer import flight_priorities as priorities
+from bt_acme.core.behavior_transfer import behavior_choice as priorities
 from bt_acme.environments import saving
 
 # A behavior that flew in an episode, and the scores of the episode by signal.

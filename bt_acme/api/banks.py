@@ -7,7 +7,7 @@ import tempfile
 from typing import Any
 
 from bt_acme import behaviors, files
-from bt_acme.api import describing, loading, runs
+from bt_acme.api import card_text, loading, runs
 from bt_acme.behaviors import cards
 from bt_acme.config import checks
 from bt_acme.launching import named_behaviors
@@ -119,8 +119,8 @@ class Bank:
     if source.agent.behaviors:
       if episodes:
         scores = {'envs': [source.agent.spec.name], 'episodes': episodes}
-      notes = describing.learned_with(source.agent)
-    describing.describe(added, **scores, notes=notes).save(folder)
+      notes = card_text.learned_with(source.agent)
+    card_text.describe(added, **scores, notes=notes).save(folder)
 
   def names(self) -> list[str]:
     """Returns the names of all behaviors, in alphabetical order.
@@ -145,7 +145,7 @@ class Bank:
     return [
       cards.read(folder)
       if (folder / cards.TEXT).is_file()
-      else describing.describe(folder)
+      else card_text.describe(folder)
       for folder in folders
     ]
 

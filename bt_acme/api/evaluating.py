@@ -11,7 +11,7 @@ import numpy.typing as npt
 from bt_acme import environments, memory_check
 from bt_acme.api import loading
 from bt_acme.config import checks
-from bt_acme.evaluation import recorder, tables
+from bt_acme.evaluation import episode_records, tables
 
 # The rows of the table of an evaluation: attribute and title.
 _SHOWN = (
@@ -44,7 +44,7 @@ class Evaluation:
   """
 
   env: str
-  recordings: list[recorder.Recording]
+  recordings: list[episode_records.Recording]
 
   @functools.cached_property
   def returns(self) -> npt.NDArray[np.float64]:
@@ -184,7 +184,7 @@ def evaluate(
   checks.check_value('episodes', episodes, checks.setting(1, above=0))
   agent, learned = loading.load_agent(source, env)
   memory_check.check(memory_check.estimate_evaluation(agent, episodes))
-  recordings = recorder.play(
+  recordings = episode_records.play(
     agent,
     learned.variables,
     learned.statistics,

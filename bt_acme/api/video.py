@@ -7,7 +7,7 @@ import pathlib
 from bt_acme import files
 from bt_acme.api import loading
 from bt_acme.config import checks
-from bt_acme.evaluation import recorder
+from bt_acme.evaluation import episode_records
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,7 @@ def show(
   seed: int = 0,
   epsilon: float | None = None,
   flights: bool = False,
-  frames_per_second: float = recorder.FRAMES_PER_SECOND,
+  frames_per_second: float = episode_records.FRAMES_PER_SECOND,
   max_frames: int = 1_000,
 ) -> Video:
   """Records a video of one episode.
@@ -104,7 +104,7 @@ def show(
   checks.check_value('max_frames', max_frames, checks.setting(1, above=0))
   agent, learned = loading.load_agent(source, env)
   return Video(
-    recorder.film(
+    episode_records.film(
       agent,
       learned.variables,
       learned.statistics,

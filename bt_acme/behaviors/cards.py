@@ -1,6 +1,6 @@
 """Cards of behaviors: `README.md` in the directory of a behavior, and its HTML.
 
-`api.describing` writes their text. Cards may come from untrusted sources: in
+`api.card_text` writes their text. Cards may come from untrusted sources: in
 HTML, their text is escaped, links lead to the web only, and pictures come from
 the same directory only.
 """

@@ -100,9 +100,8 @@ def check_replaceable(folder: pathlib.Path) -> None:
     folder.is_dir(),
     f'folder={str(folder)!r} is a file. Choose another directory.',
   )
-  others = (
-    set(os.listdir(folder)) - {_DESCRIPTION, _PARAMS} - cards.files_in(folder)
-  )
+  known = {_DESCRIPTION, _PARAMS} | cards.files_in(folder)
+  others = set(os.listdir(folder)) - known
   checks.require(
     not others,
     f'folder={str(folder)!r} contains {", ".join(map(repr, sorted(others)))}, '

@@ -17,7 +17,7 @@ from bt_acme.api import runs
 from bt_acme.behaviors import exported_folder
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
-from bt_acme.evaluation import recorder, tables
+from bt_acme.evaluation import episode_records, tables
 
 # The printed metrics of an episode, and their titles.
 _SHOWN = {
@@ -106,7 +106,7 @@ def run(config: EvaluationConfig) -> None:
   policy = load(config)
   agent = assembly.moved(policy.agent, config.env)
   memory_check.check(memory_check.estimate_evaluation(agent, config.episodes))
-  recordings = recorder.play(
+  recordings = episode_records.play(
     agent,
     policy.variables,
     policy.statistics,

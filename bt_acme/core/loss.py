@@ -3,8 +3,8 @@
     L = mean_B w ½ Σ_t trained_t (δ_t² + duplicated_t δ'_t²)
 
 δ is the TD error of a transition under its own label, δ' that of its duplicate
-(`behavior_transfer.relabelling`), and w is an importance weight, 1 by default.
-`behavior_transfer.kickstarting` can add a loss to each trained transition.
+(`behavior_transfer.training_labels`), and w is an importance weight, by default
+1. `behavior_transfer.kickstarting` can add a loss to each trained transition.
 Both networks first unroll the sequences (`burn_in`). The TD errors are computed
 from their Q-values (`targets`, `returns_on_device`). The sum excludes the
 burn-in and padding.

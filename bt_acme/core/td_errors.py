@@ -10,7 +10,7 @@ import chex
 
 from bt_acme import config as config_lib
 from bt_acme.core import arrays, return_recursion, targets
-from bt_acme.core.behavior_transfer import relabelling
+from bt_acme.core.behavior_transfer import training_labels
 
 
 class TDErrors(NamedTuple):
@@ -63,7 +63,7 @@ def td_errors(
   target = arrays.stop_gradient(
     compute(q_online, q_target, transitions, learner, recursion)
   )
-  *labels, duplicated = relabelling.labels(
+  *labels, duplicated = training_labels.labels(
     transitions.choice,
     transitions.action,
     transitions.source,

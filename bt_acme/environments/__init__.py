@@ -3,7 +3,7 @@
 The supported names are:
 
 - an Atari game: 'montezuma_revenge';
-- an Atari game with a modified reward (`atari_tasks`): 'hero:miners_easy';
+- an Atari game with a modified reward (`atari_rewards`): 'hero:miners_easy';
 - a MiniGrid ID: 'MiniGrid-DoorKey-8x8-v0', optionally with the modifiers of
   `minigrid`: 'MiniGrid-FourRooms-v0:fixed:no_goal';
 - a row of cells to explore (`chain`): 'Chain-49', 'Chain-50:random_actions';

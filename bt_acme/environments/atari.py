@@ -26,7 +26,13 @@ import numpy as np
 from ale_py import roms
 from dm_env import specs
 
-from bt_acme.environments import atari_tasks, atari_vector, base, naming, saving
+from bt_acme.environments import (
+  atari_rewards,
+  atari_vector,
+  base,
+  naming,
+  saving,
+)
 
 _GAMES = """
   alien amidar assault asterix asteroids atlantis bank_heist battle_zone
@@ -55,7 +61,7 @@ _MODIFIERS = (naming.Modifier('pixels=42', _side, limits=_LIMITS),)
 
 def names() -> tuple[str, ...]:
   """Returns the names of the 57 games and of the tasks with other rewards."""
-  return (*ATARI_57, *atari_tasks.TASKS)
+  return (*ATARI_57, *atari_rewards.TASKS)
 
 
 def find(name: str) -> naming.Maker | None:
@@ -68,8 +74,7 @@ def find(name: str) -> naming.Maker | None:
   if base not in names():
     return None
   options = naming.parse(name, _MODIFIERS, base=base)
-  if base in atari_tasks.TASKS:
-    task = atari_tasks.TASKS[base]
+  if (task := atari_rewards.TASKS.get(base)) is not None:
     make = functools.partial(Atari, task.game, task=task, **options)
     return naming.Maker(make, can_stack=True)
   return naming.Maker(
@@ -91,7 +96,7 @@ class Atari(base.Environment):
     game: str,
     *,
     seed: int,
-    task: atari_tasks.Task | None = None,
+    task: atari_rewards.Task | None = None,
     pixels: int = 84,
     stack: int = 4,
     action_repeat: int = 4,

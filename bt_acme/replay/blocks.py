@@ -12,17 +12,13 @@ of an episode is padded with zeros, and an episode shorter than K blocks gives a
 sequence with fewer blocks.
 """
 
-import threading
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
-import zstandard
 
 from bt_acme import config as config_lib
 from bt_acme.core import types
 from bt_acme.replay import fields
-
-_COMPRESSION_LEVEL = 1
 
 # The transitions of one block without observations and recurrent states: maps
 # names of fields of `Transition` to arrays with one row per step. A stored
@@ -115,14 +111,3 @@ def block_dtype(
       for field in by_width
     ]
   )
-
-
-# One compressor per thread, because creating one is slow.
-_of_thread = threading.local()
-
-
-def encode_block(data: np.ndarray) -> bytes:
-  """Compresses the bytes of a block."""
-  if not hasattr(_of_thread, 'compressor'):
-    _of_thread.compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
-  return _of_thread.compressor.compress(data.data)

@@ -37,8 +37,7 @@ from acme.wrappers import observation_action_reward
 
 from bt_acme import config as config_lib
 from bt_acme.core import types
-from bt_acme.replay import blocks, fields
-from bt_acme.replay import decoder as decoder_lib
+from bt_acme.replay import blocks, compression, fields
 
 # (writer, block) -> the trajectory that the block completes, or None.
 Encoder = Callable[[reverb.TrajectoryWriter, blocks.FinishedBlock], Any]
@@ -99,7 +98,7 @@ def _make_blocks(
     make_encoder=lambda: _encode_blocks,
     # The columns are sorted by name, like its arguments.
     make_decoder=lambda: (
-      decoder_lib.SequenceDecoder(config, shapes).decode_into
+      compression.SequenceDecoder(config, shapes).decode_into
     ),
   )
 
@@ -146,7 +145,7 @@ def _make_tensors(
   )
 
   def make_encoder() -> Encoder:
-    decoder = decoder_lib.SequenceDecoder(config, shapes)
+    decoder = compression.SequenceDecoder(config, shapes)
     batch = empty()
 
     def encode(

@@ -10,8 +10,7 @@ from typing import Any, Dict, List, Tuple
 import numpy as np
 
 from bt_acme import config as config_lib
-from bt_acme.replay import blocks, fields
-from bt_acme.replay import decoder as decoder_lib
+from bt_acme.replay import blocks, compression, fields
 
 # The payloads of a sequence, which overlapping sequences share, and its initial
 # recurrent state, float32 [2, lstm_size].
@@ -34,7 +33,7 @@ class InProcessReplay:
   ):
     self._config = config
     self._shapes = shapes
-    self._decoder = decoder_lib.SequenceDecoder(config, shapes)
+    self._decoder = compression.SequenceDecoder(config, shapes)
     self._rng = np.random.default_rng(seed)
     self._items: List[_Item] = []  # A ring buffer once full.
     # Priorities raised to `priority_exponent`; float64 [max_replay_size].

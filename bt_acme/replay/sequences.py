@@ -15,7 +15,7 @@ import numpy as np
 from bt_acme import config as config_lib
 from bt_acme.core import transition as transition_lib
 from bt_acme.core import types
-from bt_acme.replay import blocks, fields, initial_priority
+from bt_acme.replay import blocks, compression, fields, initial_priority
 
 # Writes a block and the sequence that it completes, if any, with its priority.
 # The priority is ignored if no sequence is complete.
@@ -179,7 +179,7 @@ class SequenceSink:
     )
     self._fill(columns, prev_action=prev_action, prev_reward=prev_reward)
     block = blocks.FinishedBlock(
-      payload=blocks.encode_block(self._data),
+      payload=compression.encode_block(self._data),
       recurrent_state=self._state.copy(),
       steps={
         # A copy of a stored field has the dtype in which it is stored.

@@ -1,10 +1,11 @@
-"""Heartbeats: how the launcher notices that a node hangs.
+"""Heartbeats, by which nodes report that they make progress.
 
 A node sends a heartbeat whenever it makes progress: one byte through a pipe
-that its engine has opened. A second kind of byte reports that the node was told
-to stop; unless the launcher told it, the node has failed, even with exit code
-0. A third kind reports that the node has saved everything, so that nothing is
-lost if it is slow to exit.
+that its engine has opened. Without heartbeats, the supervisor considers the
+node to hang. A second kind of byte reports that the node was told to stop;
+unless the launcher told it, the node has failed, even with exit code 0. A third
+kind reports that the node has saved everything, so that nothing is lost if it
+is slow to exit.
 """
 
 import contextlib

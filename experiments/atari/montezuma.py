@@ -12,11 +12,10 @@ from typing import Any, Counter, Mapping, Sequence
 
 import numpy as np
 
-from bt_acme import behaviors, environments
+from bt_acme import behaviors, environments, evaluation
 from bt_acme.acting import vector_actor
 
 GAME = 'montezuma_revenge'
-_FIRST_ENVIRONMENT = 1_000_000  # Offset that separates the seeds from training.
 
 _ROOM, _X, _Y = 3, 42, 43  # Addresses; y increases upward.
 # The column and row of the player's body on the screen if x and y are 0.
@@ -126,7 +125,7 @@ def player(
     behavior.agent,
     epsilons=epsilons,
     seed=seed,
-    first_environment=_FIRST_ENVIRONMENT,
+    first_environment=evaluation.FIRST_ENVIRONMENT,
     evaluation=True,
   )
   actor.update_variables(behavior.variables)
@@ -154,7 +153,7 @@ def play(
     env,
     num_games,
     seed=seed,
-    first_environment=_FIRST_ENVIRONMENT,
+    first_environment=evaluation.FIRST_ENVIRONMENT,
     joint_emulator=False,
   )
   visits = Visits()

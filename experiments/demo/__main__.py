@@ -30,7 +30,7 @@ import time
 from experiments import command_line, launching
 from experiments.demo import plan as plan_lib
 from experiments.demo import report
-from experiments.harness import progress, records, small_runs
+from experiments.harness import execution, records, small_runs
 
 _INTERRUPTED = 130  # The exit code after Ctrl-C.
 _PROCESSES = 2
@@ -116,7 +116,7 @@ def _complete_missing(
   if len(missing) < len(runs):
     reused = len(runs) - len(missing)
     print(f'Reused the results of {reused} of {len(runs)} runs.')
-  return progress.complete(missing, folder, processes=_PROCESSES)
+  return execution.complete(missing, folder, processes=_PROCESSES)
 
 
 def _show(plan: plan_lib.Plan, seconds: dict[str, float]) -> None:

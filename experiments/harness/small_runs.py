@@ -22,8 +22,8 @@ from bt_acme import assembly, behaviors, files
 from bt_acme import config as config_lib
 from bt_acme.behaviors import packaged
 from bt_acme.config import names, presets
+from bt_acme.evaluation import episode_records
 from bt_acme.evaluation import evaluator as evaluator_lib
-from bt_acme.evaluation import recorder
 from bt_acme.launching import named_behaviors
 from experiments.harness import processes
 
@@ -393,7 +393,7 @@ def steps_until_half_solved(training: Columns, budget: int) -> float:
 
 def _play(
   run: SmallRun, agent: assembly.Agent, states: list[Any], flights: bool = False
-) -> list[list[recorder.Recording]]:
+) -> list[list[episode_records.Recording]]:
   """Plays the episodes of a run with each state of an agent."""
   evaluator = evaluator_lib.Evaluator(
     agent,
@@ -404,14 +404,14 @@ def _play(
     flights=flights,
   )
   recordings = [
-    recorder.record(evaluator, state.variables, state.statistics)
+    episode_records.record(evaluator, state.variables, state.statistics)
     for state in states
   ]
   evaluator.close()
   return recordings
 
 
-def _summary(recordings: list[recorder.Recording]) -> Row:
+def _summary(recordings: list[episode_records.Recording]) -> Row:
   def mean(name: str) -> float:
     return float(np.mean([r.metrics[name] for r in recordings]))
 

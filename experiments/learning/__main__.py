@@ -44,7 +44,7 @@ from typing import List
 from bt_acme.config import checks
 from bt_acme.runtime import environment_variables
 from experiments import command_line
-from experiments.harness import progress
+from experiments.harness import execution
 from experiments.learning import claims, report, results
 
 _FAILED = 1  # The exit code if some runs have failed.
@@ -106,7 +106,7 @@ def run(config: LearningConfig) -> int:
   code = 0
   if config.run:
     todo = [run for run in runs if run not in found]
-    code = progress.complete(todo, folder, processes=config.jobs)
+    code = execution.complete(todo, folder, processes=config.jobs)
     if code > _FAILED:
       return code  # Interrupted.
     found = results.of_folder(runs, folder)

@@ -34,7 +34,7 @@ from experiments.paper import (
   claims,
   declarations,
   folders,
-  overview,
+  plan_and_status,
   report,
   results,
   scales,
@@ -90,7 +90,7 @@ def _execute(options: argparse.Namespace) -> int:
   elif command == 'gather':
     _gather(folder)
   elif command == 'status':
-    print(overview.status(folder))
+    print(plan_and_status.status(folder))
   elif command == 'publish':
     print(f'published: {_publish(folder)}')
   else:
@@ -111,7 +111,7 @@ def _specs(options: argparse.Namespace) -> list[runs.RunSpec]:
 
 
 def _plan(options: argparse.Namespace) -> str:
-  return overview.plan(options.folder, _specs(options), options.slots)
+  return plan_and_status.plan(options.folder, _specs(options), options.slots)
 
 
 def _make(options: argparse.Namespace) -> int:

@@ -21,7 +21,7 @@ from experiments.paper import (
   figures,
   folders,
   hyperparameters,
-  overview,
+  plan_and_status,
   results,
   scales,
   table_formats,
@@ -131,7 +131,7 @@ def write(
   parts = [
     f'# Tables and figures of Campos et al. 2021 at the scale `{scale.name}`\n',
     '\n'.join(['```', *folder.commands(), '```\n']),
-    f'{overview.pretraining(scale)}\n',
+    f'{plan_and_status.pretraining(scale)}\n',
     f'## Runs\n\n{runs_table(found.dataset.runs)}',
     f'## Claims\n\n{claims.verdict_table(verdicts)}',
     *sections,
@@ -145,7 +145,7 @@ def runs_table(runs: Sequence[dataset_lib.RunRow]) -> str:
   """Formats the counts, duration, commits and devices of runs as Markdown."""
   stages: dict[str, list[dataset_lib.RunRow]] = {}
   for run in runs:
-    stages.setdefault(overview.STAGES[run.stage], []).append(run)
+    stages.setdefault(plan_and_status.STAGES[run.stage], []).append(run)
   statuses = (dataset_lib.DONE, dataset_lib.FAILED)
   rows = [
     [
@@ -240,6 +240,6 @@ def rendered_readme(readme: str) -> str:
   scale, dataset = scales.get(_SCALE), dataset_lib.read(FOLDER / _SCALE)
   verdicts = claims.evaluate(results.Results(dataset, scale.suites))
   runs = runs_table(dataset.runs)
-  about = overview.pretraining(scale)
+  about = plan_and_status.pretraining(scale)
   text = f'{runs}\n{about}\n\n{claims.verdict_table(verdicts)}'
   return sections_lib.replaced(readme, _BEGIN, text, _END)

@@ -10,7 +10,7 @@ from bt_acme.acting import behavior_scores
 from bt_acme.core import types
 from tests.acting import runs
 from tests.agents import fakes
-from tests.reference import flight_priorities as reference
+from tests.reference import behavior_choice as reference
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 

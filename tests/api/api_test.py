@@ -17,9 +17,9 @@ from PIL import Image
 import bt_acme
 from bt_acme import behaviors
 from bt_acme import config as config_lib
-from bt_acme.api import describing
+from bt_acme.api import card_text
 from bt_acme.config import names
-from bt_acme.evaluation import logs, plots, recorder
+from bt_acme.evaluation import episode_records, logs, plots
 from bt_acme.launching import starting
 from bt_acme.runtime import interrupts
 from tests import python, small_examples
@@ -232,14 +232,14 @@ def test_a_bank_grows(bt, behavior, tmp_path, monkeypatch):
 
 
 def test_two_additions_to_a_bank_at_a_time(behavior, tmp_path, monkeypatch):
-  bank, describe = bt_acme.Bank(tmp_path / 'bank'), describing.describe
+  bank, describe = bt_acme.Bank(tmp_path / 'bank'), card_text.describe
 
   def add_another(*args, **kwargs):
-    monkeypatch.setattr(describing, 'describe', describe)
+    monkeypatch.setattr(card_text, 'describe', describe)
     bank.add(behavior, 'two', episodes=0)
     return describe(*args, **kwargs)
 
-  monkeypatch.setattr(describing, 'describe', add_another)
+  monkeypatch.setattr(card_text, 'describe', add_another)
   bank.add(behavior, 'one', episodes=0)
   assert bank.names() == ['one', 'two'] and len(bank.list()) == 2
   assert sorted(os.listdir(bank.folder)) == ['one', 'two']
@@ -273,7 +273,7 @@ def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
   # Ctrl-C while the card is written.
   with monkeypatch.context() as patch:
     patch.setattr(
-      describing, 'describe', mock.Mock(side_effect=KeyboardInterrupt)
+      card_text, 'describe', mock.Mock(side_effect=KeyboardInterrupt)
     )
     assert learn()[-1].actor_steps >= 400
   assert bank.names() == names[:1]
@@ -636,20 +636,20 @@ def test_the_curve_of_a_snapshot_ends_with_it(behavior, tmp_path, monkeypatch):
     shutil.copytree(behavior.folder, tmp_path / 'behavior-20')
   )
   for snapshot.actor_steps in (7, 20, 24):
-    describing._curve(snapshot)
+    card_text._curve(snapshot)
   ends = [figure.axes[0].lines[0].get_xdata()[-1] for figure in drawn]
   assert ends == [16, 24]
 
 
 def test_each_environment_has_its_own_film(monkeypatch):
-  monkeypatch.setattr(recorder, 'film', lambda agent, *_, **__: agent.spec.name)
+  monkeypatch.setattr(episode_records, 'film', lambda a, *_, **__: a.spec.name)
   envs = [f'{ENVIRONMENT}:new_cell={x}' for x in (-0.1, 0.1)]
   films = bt_acme.describe('minigrid-explorer', videos=envs).pictures
   assert list(films.values()) == envs
 
 
 def test_environments_are_checked_before_anything_is_played(monkeypatch):
-  monkeypatch.setattr(recorder, 'film', None)
+  monkeypatch.setattr(episode_records, 'film', None)
   with pytest.raises(ValueError, match="env='nope' is unknown"):
     bt_acme.describe('minigrid-explorer', ['nope'], videos=[ENVIRONMENT])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bt_acme import environments
-from experiments.harness import progress, records, small_runs
+from experiments.harness import execution, records, small_runs
 from experiments.learning import __main__ as learning
 from experiments.learning import claims, report, results
 from tests.experiments.harness import fakes
@@ -49,9 +49,9 @@ def execute_tiny_runs(tmp_path_factory, shared_functions):
   del shared_functions
   folder = tmp_path_factory.mktemp('learning')
   random, _ = runs = [run.with_seed(3) for run in ARMS]
-  assert progress.complete([random], folder, processes=1) == 0
+  assert execution.complete([random], folder, processes=1) == 0
   with fakes.worker_in_this_process():
-    assert progress.complete(runs, folder, processes=1) == 0
+    assert execution.complete(runs, folder, processes=1) == 0
   assert set(results.of_folder(runs, folder)) == set(runs)
   return folder
 
@@ -63,7 +63,7 @@ def test_required_pretraining_is_executed_and_results_are_reused(
   assert 1 <= run.result(folder)['row']['cells_25'] <= 9
   assert (run.exported(folder) / 'behavior.json').exists()
   runs = [run.with_seed(3) for run in ARMS]
-  assert progress.complete(runs, folder, processes=1) == 0
+  assert execution.complete(runs, folder, processes=1) == 0
   assert not capsys.readouterr().out
   found = results.of_folder(runs, folder)
   assert all(0 <= row['solved'] <= 1 for row in found.values())
@@ -110,7 +110,7 @@ def test_policies_of_earlier_tasks_are_learned_first_and_then_transferred(
     first, behavior=('action_repeat', first), shared=False
   ).with_seed(3)
   with fakes.worker_in_this_process():
-    assert progress.complete([second], tmp_path, processes=1) == 0
+    assert execution.complete([second], tmp_path, processes=1) == 0
   assert capsys.readouterr().out.count(': solves ') == 2
   assert second.is_done(tmp_path)
   paths = [str(first.with_seed(3).exported(tmp_path))]

@@ -25,7 +25,7 @@ from absl.testing import flagsaver
 from bt_acme import assembly
 from bt_acme.cli import flags
 from bt_acme.config import checks, names, presets
-from bt_acme.evaluation import recorder
+from bt_acme.evaluation import episode_records
 from bt_acme.launching import starting
 from bt_acme.runtime import provenance
 from tests.agents import fakes
@@ -39,6 +39,7 @@ _ROW = {
   **{'environment': 0, 'episode_return': 0.5, 'episode_length': 9},
   'greedy_extra_share': 0.0,
 }
+_EPISODE = episode_records.Recording(_ROW, [0] * 9, [0] * 9, [])
 _ODD_TEXTS = (
   *('', ' ', ',', 'x', 'ä', 'nan', '-1', '%s', '{}', '\n', "'", '../..'),
   *('x' * 300, 'x' * 5000, '9' * 5000, '/dev/null', '/proc/x', '~'),
@@ -155,7 +156,7 @@ def stop_before_acting(monkeypatch, tmp_path):
     (starting, '_run_in_process', 0),
     (provenance, 'begin', None),
     (provenance, 'end', None),
-    (recorder, 'play', [recorder.Recording(_ROW, [0] * 9, [0] * 9, [])]),
+    (episode_records, 'play', [_EPISODE]),
   ):
     monkeypatch.setattr(
       module, name, lambda *args, result=result, **kwargs: result

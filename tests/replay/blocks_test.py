@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from bt_acme.replay import blocks
+from bt_acme.replay import blocks, compression
 from tests.replay import episodes
 
 P = episodes.PERIOD
@@ -41,11 +41,11 @@ def test_compressors_of_many_threads():
   payloads = [None] * 8
 
   def encode(i):
-    payloads[i] = blocks.encode_block(data[i])
+    payloads[i] = compression.encode_block(data[i])
 
   threads = [threading.Thread(target=encode, args=(i,)) for i in range(8)]
   for thread in threads:
     thread.start()
   for thread in threads:
     thread.join()
-  assert payloads == [blocks.encode_block(row) for row in data]
+  assert payloads == [compression.encode_block(row) for row in data]

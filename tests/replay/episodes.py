@@ -7,7 +7,7 @@ import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.core import transition, types
-from bt_acme.replay import blocks, decoder, fields, sequences
+from bt_acme.replay import blocks, compression, fields, sequences
 
 PERIOD, LENGTH = 4, 12  # P and T: three blocks per sequence.
 
@@ -174,7 +174,7 @@ def assert_is_built(episode, written):
   batch = blocks.empty_batch(config, shapes, len(sequences))
   for array in jax.tree.leaves(batch):
     array.fill(77)
-  sequence_decoder = decoder.SequenceDecoder(config, shapes)
+  sequence_decoder = compression.SequenceDecoder(config, shapes)
   for index, sequence in enumerate(sequences):
     sequence_decoder.decode_into(*sequence, batch=batch, index=index)
   first_steps = starts(episode, config.sequence_period)

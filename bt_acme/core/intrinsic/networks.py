@@ -15,10 +15,10 @@ from bt_acme.core import types
 from bt_acme.core.intrinsic import (
   distillation,
   features,
+  inverse_dynamics,
   rewards,
   training_windows,
 )
-from bt_acme.core.intrinsic import embedding as embedding_lib
 
 
 class IntrinsicNetworks(NamedTuple):
@@ -70,7 +70,7 @@ def make_networks(
   needed = rewards.for_config(config).networks
   embedding, rnd = features.absent(0), features.absent()
   if 'embedding' in needed:
-    embedding = embedding_lib.make_feature_network(
+    embedding = inverse_dynamics.make_feature_network(
       config,
       torso=kind,
       observation_shape=observation_shape,

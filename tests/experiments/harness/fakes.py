@@ -94,13 +94,13 @@ class Write:
 
 
 def _complete(*ids):
-  from experiments.harness import progress
+  from experiments.harness import execution
 
   # The processes of slots import this module by its full name.
   from tests.experiments.harness import fakes
 
   todo = [fakes.Write(each) for each in ids]
-  return progress.complete(todo, pathlib.Path.cwd(), processes=1)
+  return execution.complete(todo, pathlib.Path.cwd(), processes=1)
 
 
 @contextlib.contextmanager

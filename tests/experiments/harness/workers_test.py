@@ -16,9 +16,9 @@ import pytest
 from experiments import launching
 from experiments.harness import (
   dataset,
+  execution,
   locks,
   processes,
-  progress,
   records,
   workers,
 )
@@ -43,7 +43,7 @@ def make_complete(tmp_path, capsys):
   """Returns a function that executes runs in one process."""
 
   def complete(*todo):
-    code = progress.complete(todo, tmp_path, processes=1)
+    code = execution.complete(todo, tmp_path, processes=1)
     return code, capsys.readouterr().out.splitlines()
 
   return complete

@@ -1,8 +1,8 @@
-"""The embedding f, which represents what the agent can control.
+"""NGU's embedding f, trained through an inverse dynamics model.
 
-f is trained through a classifier that predicts which action led from one
-observation to the next. Sources: Badia et al. 2020 (NGU, arXiv:2002.06038),
-Sec. 2; Pathak et al. 2017.
+The model predicts which action led from one observation to the next, so f
+represents what the agent can control. Sources: Badia et al. 2020 (NGU,
+arXiv:2002.06038), Sec. 2; Pathak et al. 2017.
 """
 
 import functools

@@ -1,5 +1,6 @@
-"""Decodes compressed blocks into the sequences of a batch."""
+"""Compresses blocks, and decodes them into the sequences of a batch."""
 
+import threading
 from typing import Sequence
 
 import numpy as np
@@ -8,6 +9,17 @@ import zstandard
 from bt_acme import config as config_lib
 from bt_acme.core import types
 from bt_acme.replay import blocks, fields
+
+_COMPRESSION_LEVEL = 1
+# One compressor per thread, because creating one is slow.
+_of_thread = threading.local()
+
+
+def encode_block(data: np.ndarray) -> bytes:
+  """Compresses the bytes of a block."""
+  if not hasattr(_of_thread, 'compressor'):
+    _of_thread.compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
+  return _of_thread.compressor.compress(data.data)
 
 
 class SequenceDecoder:

@@ -9,9 +9,9 @@ import pytest
 from ale_py import roms
 
 from bt_acme import environments
-from bt_acme.environments import atari_tasks
+from bt_acme.environments import atari_rewards
 
-_PACMAN, _HERO = atari_tasks.MS_PACMAN, atari_tasks.HERO
+_PACMAN, _HERO = atari_rewards.MS_PACMAN, atari_rewards.HERO
 
 
 def _emulator(name, seed=0):
@@ -63,7 +63,7 @@ def _play(task, ale, actions, before_frame=lambda: None):
   'task, seeds, frames, is_forced, expected',
   [
     (_PACMAN, [1, 2], 3_000, False, {'dot', 'pill', 'ghost_1'}),
-    (_PACMAN, [4], 3_000, True, set(atari_tasks._GHOSTS)),
+    (_PACMAN, [4], 3_000, True, set(atari_rewards._GHOSTS)),
     (_HERO, [2, 3], 2_000, False, {'wall', 'rescue'}),
     *(
       pytest.param(*parts, marks=pytest.mark.slow)
@@ -177,7 +177,7 @@ def test_events(task, reward, before, after, expected):
   ],
 )
 def test_rewards_of_tasks(name, events, expected):
-  task = atari_tasks.TASKS[name]._replace(candidates=lambda *_: [events])
+  task = atari_rewards.TASKS[name]._replace(candidates=lambda *_: [events])
   ram = _ram(task, {})
   assert task.reward(sum(events.values()), ram, ram) == expected
 

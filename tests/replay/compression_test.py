@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import zstandard
 
-from bt_acme.replay import blocks
-from bt_acme.replay import decoder as decoder_lib
+from bt_acme.replay import blocks, compression
 from tests.replay import episodes
 
 P, T = episodes.PERIOD, episodes.LENGTH
@@ -43,14 +42,14 @@ def test_an_incomplete_block_is_rejected(cut):
   config, shapes = episodes.make_config(), episodes.make_shapes()
   size = blocks.block_dtype(config, shapes).itemsize
   data = np.random.default_rng(0).integers(256, size=size, dtype=np.uint8)
-  whole = blocks.encode_block(data)
+  whole = compression.encode_block(data)
   payload = {
-    'short': blocks.encode_block(data[:-1]),
-    'long': blocks.encode_block(np.append(data, data[:1])),
+    'short': compression.encode_block(data[:-1]),
+    'long': compression.encode_block(np.append(data, data[:1])),
     'truncated': whole[:-10],
     'no block': b'',
   }[cut]
-  decoder = decoder_lib.SequenceDecoder(config, shapes)
+  decoder = compression.SequenceDecoder(config, shapes)
   state = np.zeros((2, shapes.lstm_size), np.float32)
   batch = blocks.empty_batch(config, shapes, 1)
   decoder.decode_into([whole], state, batch=batch, index=0)

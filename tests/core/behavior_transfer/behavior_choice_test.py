@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bt_acme.core.behavior_transfer import flight_priorities as priorities
-from tests.reference import flight_priorities as reference
+from bt_acme.core.behavior_transfer import behavior_choice as priorities
+from tests.reference import behavior_choice as reference
 
 _SETTINGS = {'temperature': 0.1, 'floor': 0.1}
 

@@ -7,7 +7,7 @@ from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme.config import names
 from bt_acme.core import types
-from bt_acme.evaluation import Evaluator, control_view, recorder
+from bt_acme.evaluation import Evaluator, control_view, episode_records
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
@@ -37,7 +37,7 @@ def make_agent():
 def test_replaying_a_recording(made):
   agent, variables = made
   evaluator = Evaluator(agent, episodes=3, seed=5, epsilon=0.5, flights=True)
-  recordings = recorder.record(evaluator, variables)
+  recordings = episode_records.record(evaluator, variables)
   sources = {s for recording in recordings for s in recording.sources}
   assert types.FLIGHT in sources and types.OWN in sources
   for i, recording in enumerate(recordings):
@@ -72,7 +72,7 @@ def test_evaluations_count_only_their_own_steps_and_have_no_flights(made):
     lengths = [row['episode_length'] for row in rows]
     np.testing.assert_array_equal(lengths, np.sum(played, axis=0))
     assert len(set(lengths)) > 1  # Some environments wait for the others.
-  for recording in recorder.record(evaluator, variables):
+  for recording in episode_records.record(evaluator, variables):
     assert types.FLIGHT not in recording.sources
 
 
@@ -85,7 +85,7 @@ def test_an_interrupted_video_leaves_no_file(made, tmp_path, monkeypatch):
 
   monkeypatch.setattr(control_view.ControlView, 'last_frame', stop)
   with pytest.raises(KeyboardInterrupt):
-    recorder.play(*made, None, seed=5, video=str(path))
+    episode_records.play(*made, None, seed=5, video=str(path))
   assert not list(tmp_path.iterdir())
 
 

@@ -8,7 +8,7 @@ from bt_acme import assembly, behaviors, environments
 from bt_acme.api import evaluating, loading
 from bt_acme.behaviors import cards
 from bt_acme.config import names
-from bt_acme.evaluation import logs, plots, recorder, tables
+from bt_acme.evaluation import episode_records, logs, plots, tables
 from bt_acme.runtime import workdir
 
 _RANDOM = 1.0  # The epsilon of a random policy.
@@ -70,7 +70,7 @@ def describe(
   parts = [f'# {behavior.name}', _facts(behavior)]
   for env in videos:
     name = f'{re.sub("[^0-9a-z-]+", "-", env.lower()).strip("-")}.gif'
-    pictures[name] = recorder.film(
+    pictures[name] = episode_records.film(
       assembly.moved(behavior.agent, env),
       behavior.variables,
       behavior.statistics,

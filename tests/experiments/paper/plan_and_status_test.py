@@ -5,7 +5,7 @@ import json
 import pytest
 
 from experiments.harness import processes, records, runs
-from experiments.paper import declarations, folders, overview, scales
+from experiments.paper import declarations, folders, plan_and_status, scales
 
 _REQUEST = declarations.Request(
   ('table3',), (0, 1), ('MiniGrid-Empty-8x8-v0',), ('bt_ngu',)
@@ -26,7 +26,7 @@ def _finish(folder, spec, seconds):
 
 
 def test_estimates_before_any_run(tmp_path):
-  found = overview.estimates(_folder(tmp_path), _SPECS)
+  found = plan_and_status.estimates(_folder(tmp_path), _SPECS)
   rate = scales.get('laptop').steps_per_second
   transfer = found[runs.TRANSFER]
   assert (transfer.runs, transfer.left, transfer.actor_steps) == (2, 2, 80_000)
@@ -40,7 +40,7 @@ def test_estimates_before_any_run(tmp_path):
 def test_a_finished_run_determines_the_estimate_for_the_others(tmp_path):
   first = next(spec for spec in _SPECS if spec.stage == runs.TRANSFER)
   _finish(tmp_path, first, seconds=720.0)
-  transfer = overview.estimates(_folder(tmp_path), _SPECS)[runs.TRANSFER]
+  transfer = plan_and_status.estimates(_folder(tmp_path), _SPECS)[runs.TRANSFER]
   assert (transfer.runs, transfer.left, transfer.actor_steps) == (2, 1, 40_000)
   assert transfer.hours == pytest.approx(0.2) and transfer.is_measured
 
@@ -57,12 +57,12 @@ def test_a_finished_run_determines_the_estimate_for_the_others(tmp_path):
 )
 def test_hours_with_slots(kinds, hours):
   by_stage = {
-    runs.TRANSFER: overview.StageEstimate(4, 4, 4, 4.0, False),
-    runs.FINAL_EVALUATION: overview.StageEstimate(2, 2, 0, 2.0, False),
+    runs.TRANSFER: plan_and_status.StageEstimate(4, 4, 4, 4.0, False),
+    runs.FINAL_EVALUATION: plan_and_status.StageEstimate(2, 2, 0, 2.0, False),
   }
-  assert overview._wall_hours(by_stage, kinds) == pytest.approx(hours)
+  assert plan_and_status._wall_hours(by_stage, kinds) == pytest.approx(hours)
 
 
 def test_nothing_to_run_takes_no_time(tmp_path):
-  text = overview.plan(_folder(tmp_path), [], [_CPU])
+  text = plan_and_status.plan(_folder(tmp_path), [], [_CPU])
   assert 'With 1 slot: 0.00 h' in text and 'in this directory' not in text
