@@ -108,6 +108,9 @@ class Ledger:
       self._rows_at[at] = {k: log._table.num_rows for k, log in logs.items()}
     elif method == 'resume':
       self._expected = arguments[0].get('actor_steps', 0)
+      # Steps that a failure has undone may be repeated with other episodes.
+      last = self._expected, arguments[0].get('learner_steps', 0)
+      self._rows_at = {k: v for k, v in self._rows_at.items() if k <= last}
     elif method in ('lease', 'report_acting'):
       actor, attempt = arguments[:2]
       highest = max(self._attempts.get(actor, 0), attempt)
