@@ -71,7 +71,6 @@ class Process(disk_lib.Process):
     machine: the index of its machine.
     node: the node; None while the process boots.
     is_serving: whether other nodes can call the node.
-    is_reported: whether its exit has been posted.
     is_frozen: whether the process hangs or pauses.
     is_cut_off: whether the process is cut off from the network.
     is_told_to_stop: whether it has received SIGTERM.
@@ -89,7 +88,7 @@ class Process(disk_lib.Process):
     self.attempt = attempt
     self.machine = machine
     self.node = None
-    self.is_serving = self.is_reported = False
+    self.is_serving = False
     self.is_frozen = False
     self.is_cut_off = False
     self.is_told_to_stop = False
@@ -219,9 +218,8 @@ class Simulated(base.Engine):
     def post():
       # The engine of a killed launcher does not see any more exits.
       is_mine = self._session.engine is self and not self._is_closed
-      is_mine &= self._processes.get(process.title) is process
-      if is_mine and not process.is_reported:
-        process.is_reported = True
+      if is_mine and self._processes.get(process.title) is process:
+        del self._processes[process.title]  # An exit is reported once.
         if lost:
           self._hosts.pop(process.title, None)
         self._session.ledger.exited(process, code, lost)

@@ -161,11 +161,7 @@ class Ledger:
 
   def check_left_behind(self):
     """Checks that the launcher has left no process behind."""
-    left = [
-      process.name
-      for process in self._session.processes
-      if not process.is_cut_off
-    ]
+    left = [p.name for p in self._session.processes if not p.is_cut_off]
     assert not left, f'{left} keep running after the launcher has ended'
 
   def _check_excuse(self):
