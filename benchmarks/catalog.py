@@ -60,6 +60,6 @@ BENCHMARKS = {
     'learner', 'time to the first update, T = 80', huge_pages=True
   ),
   'e2e': Benchmark(
-    'distributed', 'whole programs on two cores', cores=2, one_thread=False
+    'whole_programs', 'whole programs on two cores', cores=2, one_thread=False
   ),
 }

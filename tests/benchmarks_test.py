@@ -12,7 +12,6 @@ from benchmarks import __main__ as main
 from benchmarks import (
   catalog,
   compiled,
-  distributed,
   gpu_check,
   harness,
   hlo,
@@ -20,6 +19,7 @@ from benchmarks import (
   scale_traffic,
   tables,
   target_devices,
+  whole_programs,
 )
 from bt_acme import config as config_lib
 from bt_acme.config import names, presets
@@ -139,7 +139,7 @@ sys.exit('why')
 def test_a_program_that_ends_is_not_measured():
   command = [sys.executable, '-c', PROGRAM_THAT_ENDS]
   with pytest.raises(RuntimeError, match='exit code 1. Output:\nwhy'):
-    distributed._seconds_per_step(lambda workdir: [*command, workdir], 0.0)
+    whole_programs._seconds_per_step(lambda workdir: [*command, workdir], 0.0)
 
 
 COSTS = {

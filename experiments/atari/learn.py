@@ -19,9 +19,9 @@ from bt_acme import environments
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import (
+  curve_panels,
   human_normalized_scores,
   logs,
-  panels,
   plots,
   tables,
 )
@@ -133,12 +133,12 @@ def show(config: TrainConfig) -> None:
   if columns := logs.read_columns(str(folder), 'actor'):
     training = plots.smoothed_curve(columns, 'episode_return', window=_WINDOW)
   lines = (
-    panels.Line(f'training, mean of {_WINDOW} episodes', *training),
-    panels.Line('evaluation', *plots.means_by_step(scores)),
+    curve_panels.Line(f'training, mean of {_WINDOW} episodes', *training),
+    curve_panels.Line('evaluation', *plots.means_by_step(scores)),
   )
   labeled = {f'{label} {level:,.1f}': level for label, level in levels.items()}
-  panel = panels.Panel(game, 'score', lines, labeled)
-  panels.draw(
+  panel = curve_panels.Panel(game, 'score', lines, labeled)
+  curve_panels.draw(
     folder / 'curve', [panel], columns=1, xlabel='actor steps', formats=('png',)
   )
   actor_steps = int(

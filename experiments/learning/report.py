@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Sequence
 import numpy as np
 
 from bt_acme import files
-from bt_acme.evaluation import intervals, panels
+from bt_acme.evaluation import curve_panels, intervals
 from bt_acme.evaluation import tables as tables_lib
 from experiments.harness import sections
 from experiments.learning import claims, results
@@ -165,7 +165,7 @@ def _improvement(best: np.ndarray, runs: np.ndarray) -> str:
 
 def profile(
   tables: Sequence[claims.Table], found: results.Results
-) -> panels.Panel:
+) -> curve_panels.Panel:
   """Makes the performance profile of comparable tasks.
 
   Args:
@@ -182,11 +182,11 @@ def profile(
     algorithm: intervals.bootstrap(at_taus, runs)
     for algorithm, runs in solved_episodes(tables, found).items()
   }
-  return panels.Panel(
+  return curve_panels.Panel(
     '',
     'runs that solve more than that, %',
     tuple(
-      panels.Line(name, taus, *(100 * share for share in each))
+      curve_panels.Line(name, taus, *(100 * share for share in each))
       for name, each in estimates.items()
     ),
   )
@@ -244,7 +244,7 @@ def publish() -> None:
   """Updates the tables in README.md, and the figure of `wide`."""
   tables = [table for table in claims.tables() if table.claim == 'wide']
   found = results.read(results.runs(tables), [results.PUBLISHED])
-  panels.draw(
+  curve_panels.draw(
     _PROFILE.with_suffix(''),
     [profile(tables, found)],
     columns=1,

@@ -32,10 +32,10 @@ from experiments.harness import slots as slots_lib
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import (
   claims,
-  declarations,
   folders,
   plan_and_status,
   report,
+  required_runs,
   results,
   scales,
 )
@@ -101,7 +101,7 @@ def _execute(options: argparse.Namespace) -> int:
 def _specs(options: argparse.Namespace) -> list[runs.RunSpec]:
   """Returns the runs of the command; a choice must select at least one."""
   request = options.request
-  specs = declarations.declared(request, options.folder.scale)
+  specs = required_runs.declared(request, options.folder.scale)
   if not specs and (request.games or request.arms):
     raise ValueError(
       f'games={request.games} and arms={request.arms} select none of the runs '

@@ -3,7 +3,7 @@
 import collections
 from typing import Any, Iterable, Sequence
 
-from bt_acme.evaluation import panels
+from bt_acme.evaluation import curve_panels
 from experiments.harness.dataset import RunRow
 from experiments.paper import artifacts
 from experiments.paper.table_formats import Cell
@@ -123,5 +123,5 @@ def _share(frames: int) -> str:
 
 
 def _range(values: Iterable[int]) -> str:
-  low, *rest = map(panels.with_unit, sorted(set(values)))
+  low, *rest = map(curve_panels.with_unit, sorted(set(values)))
   return f'{low} to {rest[-1]}' if rest else low

@@ -12,8 +12,8 @@ from typing import Callable, Iterator, Sequence
 import numpy as np
 
 from bt_acme import files
+from bt_acme.evaluation import curve_panels as panels_lib
 from bt_acme.evaluation import intervals, plots
-from bt_acme.evaluation import panels as panels_lib
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import artifacts, captions, published, results
 

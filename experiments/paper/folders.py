@@ -17,7 +17,7 @@ from typing import Any
 from bt_acme import version
 from experiments.harness import runs
 from experiments.paper import artifacts as artifacts_lib
-from experiments.paper import declarations, scales
+from experiments.paper import required_runs, scales
 
 _FORMAT = 1
 _MARK, _REQUESTS = 'folder.json', 'requests'
@@ -70,20 +70,20 @@ class Folder:
       raise ValueError(f'folder: {error}. Choose another --folder.') from error
     self._check_same()
 
-  def ask(self, request: declarations.Request) -> None:
+  def ask(self, request: required_runs.Request) -> None:
     """Stores a request."""
     content = request._asdict()
     text = json.dumps(content, sort_keys=True)
     name = f'{hashlib.sha256(text.encode()).hexdigest()[:8]}.json'
     _write_once(self.path / _REQUESTS / name, content)
 
-  def requests(self) -> list[declarations.Request]:
+  def requests(self) -> list[required_runs.Request]:
     """Returns all requests."""
     advice = 'Delete the file and request its artifacts again'
     paths = sorted((self.path / _REQUESTS).glob('*.json'))
     contents = (_read(path, advice) for path in paths)
     return [
-      declarations.Request(**{k: tuple(v) for k, v in content.items()})
+      required_runs.Request(**{k: tuple(v) for k, v in content.items()})
       for content in contents
     ]
 
@@ -110,7 +110,7 @@ class Folder:
     return runs.ordered(
       spec
       for request in self.requests()
-      for spec in declarations.declared(request, self.scale)
+      for spec in required_runs.declared(request, self.scale)
     )
 
   def artifacts(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import NoReturn, Sequence
 from experiments import command_line
 from experiments.harness import runs, slots
 from experiments.paper import artifacts as artifacts_lib
-from experiments.paper import declarations, folders, report, scales
+from experiments.paper import folders, report, required_runs, scales
 
 COMMANDS = 'list plan work status gather render claims publish'.split()
 _TAKE_ARTIFACTS = ('plan', 'work', 'render')  # Commands that take artifacts.
@@ -50,7 +50,7 @@ def read(words: Sequence[str], description: str) -> argparse.Namespace:
   path = pathlib.Path(given.folder or f'runs/paper/{scale.name}')
   given.folder = folders.Folder(path, scale)
   seeds = command_line.seeds(given.seeds) if given.seeds else ()
-  given.request = declarations.Request(
+  given.request = required_runs.Request(
     artifacts, seeds, given.games, given.arms
   )
   if command not in _TAKE_PARTS and any((given.seeds, given.games, given.arms)):

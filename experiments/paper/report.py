@@ -11,7 +11,7 @@ from typing import Mapping, Sequence
 from PIL import Image
 
 from bt_acme import files
-from bt_acme.evaluation import panels
+from bt_acme.evaluation import curve_panels
 from bt_acme.evaluation import tables as table_text
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import sections as sections_lib
@@ -28,7 +28,7 @@ from experiments.paper import (
   tables,
 )
 
-FORMATS = tuple(dict.fromkeys((*table_formats.FORMATS, *panels.FORMATS)))
+FORMATS = tuple(dict.fromkeys((*table_formats.FORMATS, *curve_panels.FORMATS)))
 RESULTS = 'results'  # The directory of artifacts, next to the report.
 _MOST_NAMES = 100  # Maximum number of failed or missing runs to list.
 FOLDER = pathlib.Path(__file__).with_name('measured')
@@ -101,7 +101,7 @@ def _figure(
   caption = '\n'.join([figure.caption, *missing, ''])
   paths = _written(path, {'txt': caption})
   blocks = [figure.caption]
-  formats = [one for one in formats if one in panels.FORMATS]
+  formats = [one for one in formats if one in curve_panels.FORMATS]
   if figure.draw(path, formats) is not None:
     paths = (*(path.with_suffix(f'.{one}') for one in formats), *paths)
     if 'png' in formats:

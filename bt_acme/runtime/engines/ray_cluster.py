@@ -3,7 +3,8 @@
 Ray selects machines, starts and stops processes, and detects lost ones. Nodes
 communicate through Courier and Reverb, as on one machine. Ray itself is only
 installed in the environment of the driver (`engines.ray_driver`), a process
-that this engine starts and sends commands to.
+that this engine starts and sends commands to. The driver reports a node whose
+machine was lost, and the supervisor decides what follows.
 """
 
 import contextlib

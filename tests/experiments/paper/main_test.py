@@ -11,7 +11,7 @@ import pytest
 from experiments import launching
 from experiments.harness import dataset
 from experiments.paper import __main__ as paper
-from experiments.paper import captions, declarations, folders, scales
+from experiments.paper import captions, folders, required_runs, scales
 from tests.experiments.harness import fakes
 from tests.launch import scripts
 
@@ -88,8 +88,8 @@ def test_a_closed_pipe_is_not_an_error(monkeypatch):
 def test_a_plan_starts_nothing(run, scale):
   code, out, _ = run('plan', 'table3', f'--scale={scale}')
   rows = {line.split('  ')[0]: line.split() for line in out.splitlines()}
-  request = declarations.Request(('table3',))
-  specs = declarations.declared(request, scales.get(scale))
+  request = required_runs.Request(('table3',))
+  specs = required_runs.declared(request, scales.get(scale))
   assert code == 0 and not run.folder.exists()
   assert int(rows['all'][1]) == int(rows['all'][2]) == len(specs)
   steps = sum(spec.budget_steps for spec in specs)

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from experiments.harness import processes, records, runs
-from experiments.paper import declarations, folders, plan_and_status, scales
+from experiments.paper import folders, plan_and_status, required_runs, scales
 
-_REQUEST = declarations.Request(
+_REQUEST = required_runs.Request(
   ('table3',), (0, 1), ('MiniGrid-Empty-8x8-v0',), ('bt_ngu',)
 )
-_SPECS = declarations.declared(_REQUEST, scales.get('laptop'))
+_SPECS = required_runs.declared(_REQUEST, scales.get('laptop'))
 _CPU, _GPU = processes.Slot('core', {}), processes.Slot('GPU', {}, is_gpu=True)
 
 

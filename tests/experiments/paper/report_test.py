@@ -5,9 +5,9 @@ import pytest
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import (
   artifacts,
-  declarations,
   folders,
   report,
+  required_runs,
   results,
   scales,
 )
@@ -77,7 +77,7 @@ def make_places(tmp_path, monkeypatch):
 def test_published_results_can_be_read_and_shown_again(places, tmp_path):
   folder, readme = places
   source = folders.Folder(tmp_path / 'runs', scales.get('laptop'))
-  source.ask(declarations.Request(('table9', 'fig9'), seeds=(7,)))
+  source.ask(required_runs.Request(('table9', 'fig9'), seeds=(7,)))
   old = folder / 'laptop' / 'results' / 'fig1.png'
   old.parent.mkdir(parents=True)
   old.touch()

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from bt_acme.evaluation import panels
+from bt_acme.evaluation import curve_panels
 
 _FRAMES = np.array([0.0, 4e5, 8e5])
 
 
 def _line(label='BT', band=True):
   values = np.array([0.1, 1 / 3, 2e9])
-  line = panels.Line(label, _FRAMES, values)
+  line = curve_panels.Line(label, _FRAMES, values)
   if not band:
     return line
   low, high = np.array([[np.nan, 0.25, 1e9], [np.nan, 0.5, 3e9]])
@@ -19,20 +19,20 @@ def _line(label='BT', band=True):
 
 def _grid(count):
   return [
-    panels.Panel(f'game {i}', 'score', (_line('R2D2'), _line('BT', i == 0)))
+    curve_panels.Panel(f'game {i}', '', (_line('R2D2'), _line('BT', i == 0)))
     for i in range(count)
   ]
 
 
 def test_points():
-  text = panels.points(
+  text = curve_panels.points(
     [
-      panels.Panel('pong', 'score', (_line(),), {'human': 14.6}),
-      panels.Panel('hero', 'score', (_line('R2D2', band=False),)),
+      curve_panels.Panel('pong', 'score', (_line(),), {'human': 14.6}),
+      curve_panels.Panel('hero', 'score', (_line('R2D2', band=False),)),
     ]
   )
   assert text.splitlines() == [
-    ','.join(panels.COLUMNS),
+    ','.join(curve_panels.COLUMNS),
     'pong,BT,0,0.1,,',
     'pong,BT,400000,0.333333333333,0.25,0.5',
     'pong,BT,800000,2000000000,1000000000,3000000000',
@@ -45,7 +45,7 @@ def test_points():
 
 @pytest.mark.parametrize('count, rows', [(1, 1), (5, 2), (14, 5)])
 def test_rows_of_panels_with_a_common_legend(count, rows):
-  figure = panels.draw('', _grid(count), columns=3, caption='two seeds')
+  figure = curve_panels.draw('', _grid(count), columns=3, caption='two seeds')
   shown = [axes for axes in figure.axes if axes.axison]
   assert [axes.get_title() for axes in shown] == [
     f'game {i}' for i in range(count)
@@ -61,7 +61,7 @@ def test_rows_of_panels_with_a_common_legend(count, rows):
 
 
 def test_the_lowest_panel_of_each_column_has_tick_labels():
-  figure = panels.draw('', _grid(5), columns=3)
+  figure = curve_panels.draw('', _grid(5), columns=3)
   figure.draw_without_rendering()
   shown = [
     axes.xaxis.get_tick_params()['labelbottom'] for axes in figure.axes[:5]
@@ -72,9 +72,9 @@ def test_the_lowest_panel_of_each_column_has_tick_labels():
 
 
 def test_a_logarithmic_axis_starts_at_0():
-  line = panels.Line('NGU', np.array([0, 1e5, 1.6e10]), np.arange(3.0))
-  panel = panels.Panel('zero-shot', 'median', (line,))
-  figure = panels.draw('', [panel], columns=1, log_x=True)
+  line = curve_panels.Line('NGU', np.array([0, 1e5, 1.6e10]), np.arange(3.0))
+  panel = curve_panels.Panel('zero-shot', 'median', (line,))
+  figure = curve_panels.draw('', [panel], columns=1, log_x=True)
   (axes,) = figure.axes
   figure.draw_without_rendering()
   place = axes.transData.transform
@@ -87,11 +87,11 @@ def test_a_logarithmic_axis_starts_at_0():
 
 
 def test_levels_are_dashed_and_empty_panels_have_a_text():
-  figure = panels.draw(
+  figure = curve_panels.draw(
     '',
     [
-      panels.Panel('left', 'median', (_line(),), {'VISR': 6.81}),
-      panels.Panel('right', 'score', ()),
+      curve_panels.Panel('left', 'median', (_line(),), {'VISR': 6.81}),
+      curve_panels.Panel('right', 'score', ()),
     ],
     columns=2,
   )
@@ -108,11 +108,11 @@ def test_files_are_written_in_three_formats_and_reproducible(tmp_path):
   written = []
   for folder in ('one', 'other'):
     path = tmp_path / folder / 'fig9'
-    panels.draw(path, _grid(2), columns=2, caption='two seeds')
+    curve_panels.draw(path, _grid(2), columns=2, caption='two seeds')
     written.append(
       [path.with_suffix(suffix).read_bytes() for suffix in ('.png', '.pdf')]
     )
-    assert path.with_suffix('.csv').read_text() == panels.points(_grid(2))
+    assert path.with_suffix('.csv').read_text() == curve_panels.points(_grid(2))
     assert len(list(path.parent.iterdir())) == 3
   (png, pdf), other = written
   assert png.startswith(b'\x89PNG') and pdf.startswith(b'%PDF')

@@ -10,14 +10,14 @@ from bt_acme import environments
 from bt_acme.cli import flags
 from bt_acme.config import presets
 from experiments.harness import runs
-from experiments.paper import artifacts, declarations, scales
+from experiments.paper import artifacts, required_runs, scales
 
-_ALL = declarations.Request(tuple(artifacts.ARTIFACTS))
+_ALL = required_runs.Request(tuple(artifacts.ARTIFACTS))
 
 
 @functools.lru_cache(maxsize=None)
 def _specs(scale_name):
-  return declarations.declared(_ALL, scales.get(scale_name))
+  return required_runs.declared(_ALL, scales.get(scale_name))
 
 
 @pytest.fixture(name='parse', scope='module')
@@ -85,9 +85,9 @@ def test_the_papers_runs():
   assert counts[runs.TRANSFER] == 3 * (9 * 57 + 2 * 12 + 4 * 7 + 5 * 2)
   assert counts[runs.FINAL_EVALUATION] == counts[runs.TRANSFER]
   for artifact, count in (('table3', 684), ('table9', 144), ('fig7', 0)):
-    request = declarations.Request((artifact,))
+    request = required_runs.Request((artifact,))
     stages = [
-      s.stage for s in declarations.declared(request, scales.get('paper'))
+      s.stage for s in required_runs.declared(request, scales.get('paper'))
     ]
     assert stages.count(runs.TRANSFER) == count
 
@@ -110,11 +110,11 @@ def test_environments_of_pretraining(env, frames, pretraining):
 
 
 def test_a_choice_selects_a_part_of_the_runs():
-  request = declarations.Request(
+  request = required_runs.Request(
     ('table3',), (7,), ('MiniGrid-Empty-8x8-v0',), ('bt_rnd',)
   )
   overrides = {'learning_rate': 0.5, 'intrinsic_reward': 'ngu'}
-  rnd, bt, final = declarations.declared(
+  rnd, bt, final = required_runs.declared(
     request, scales.get('laptop')._replace(overrides=overrides)
   )
   assert (rnd.arm, bt.arm, final.stage) == (
@@ -130,5 +130,5 @@ def test_a_choice_selects_a_part_of_the_runs():
 def test_runs_without_evaluators_need_a_final_one(num_evaluators, is_needed):
   overrides = {'num_evaluators': num_evaluators}
   scale = scales.get('smoke')._replace(overrides=overrides)
-  request = declarations.Request(('table9',), (0,), arms=('r2d2',))
-  assert len(declarations.declared(request, scale)) == 1 + is_needed
+  request = required_runs.Request(('table9',), (0,), arms=('r2d2',))
+  assert len(required_runs.declared(request, scale)) == 1 + is_needed
