@@ -107,7 +107,7 @@ def select(seconds, reached, mutant, most_seconds):
   first, last = mutant.lines
   numbers = map(str, range(first, last + 1))
   direct = set().union(*(lines.get(number, ()) for number in numbers))
-  if direct == {''}:
+  if '' in direct:
     direct.update(*lines.values())
   direct &= seconds.keys()
   own = mutant.path.replace('bt_acme/', 'tests/').replace('.py', '_test.py')

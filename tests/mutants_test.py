@@ -96,7 +96,7 @@ def test_the_quickest_tests_of_a_line_come_first():
   other = 'tests/acting/other_test.py::first'
   seconds = {slow: 5.0, quick: 0.1, unrelated: 0.0, other: 0.2}
   path = 'bt_acme/core/one.py'
-  reached = {path: {'1': [''], '2': [slow, quick, other]}}
+  reached = {path: {'1': ['', other], '2': [slow, quick, other]}}
 
   def select(line, most_seconds=100):
     mutant = mutated_tokens.Mutant(path, (line, line), line, 0, '<', '<=')
