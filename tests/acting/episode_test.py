@@ -10,21 +10,21 @@ def test_metrics_of_an_episode():
   metrics.count(
     source=types.OWN, task_reward=1.5, intrinsic_reward=0.25, greedy_extra=True
   )
-  # Two flights; the second, of 4 steps, is truncated after one step.
-  for length in (2, 0, 4):
+  # Three flights; the second, of 4 steps, is truncated after one step.
+  for length in (2, 0, 4, 1):
     metrics.count(
       source=types.FLIGHT, flight_length=np.int32(length), task_reward=-1.0
     )
   metrics.count(source=np.uint8(types.EXTRA), greedy_extra=np.True_)
   expected = {
-    'episode_return': -1.5,
-    'episode_length': 5,
+    'episode_return': -2.5,
+    'episode_length': 6,
     'intrinsic_return': 0.25,
-    'flights': 2,
-    'mean_flight_length': 1.5,
-    'flight_share': 0.6,
-    'behavior_share': 0.8,
-    'greedy_extra_share': 0.4,
+    'flights': 3,
+    'mean_flight_length': 4 / 3,
+    'flight_share': 4 / 6,
+    'behavior_share': 5 / 6,
+    'greedy_extra_share': 2 / 6,
   }
   assert metrics.metrics() == pytest.approx(expected)
   assert list(metrics.metrics()) == list(expected)
