@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import pathlib
 import sys
 from unittest import mock
 
@@ -24,8 +23,6 @@ from benchmarks import (
 from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 from tests import python
-
-ROOT = pathlib.Path(__file__).parents[1]
 
 
 def test_sides_alternate_and_the_first_round_is_ignored():
@@ -217,7 +214,6 @@ body=%body, backend_config={"known_trip_count":{"n":"50"}}
 }
 """
 
-
 UPDATES = (
   'dynamic-update-slice(%p0, %new, %p1, %zero)',
   'scatter(%p0, %p1, %new), to_apply=%last',
@@ -282,11 +278,10 @@ flags.run_main(compiled.main, compiled.Settings)
 
 
 def test_table_of_compiled_functions():
-  done = python.run(
+  done = python.check(
     *('-c', COMPILED, '--target=v5e', '--target=h200', '--preset=minigrid'),
     *('--batch_size=7', '--num_devices=1'),
   )
-  assert done.returncode == 0, done.stderr
   # The preset has one actor with 16 environments.
   assert 'environments, group: 16 16\n' in done.stdout
   rows = done.stdout.splitlines()[-2:]
@@ -338,8 +333,7 @@ def test_check_without_a_gpu_says_what_is_missing(
 def test_the_accelerator_check_runs_on_a_cpu(tmp_path):
   report = tmp_path / 'report.md'
   arguments = ('--platform=cpu', '--scale=tiny', f'--output={report}')
-  result = python.run('-m', 'benchmarks.gpu_check', *arguments, cwd=ROOT)
-  assert result.returncode == 0, result.stdout + result.stderr
+  python.check('-m', 'benchmarks.gpu_check', *arguments, cwd=python.ROOT)
   text = report.read_text()
   assert 'FAILED' not in text
   # The run needs the memory of a GPU that the other parts reserve.

@@ -18,8 +18,8 @@ jax.jit(lambda x: jnp.sin(x) @ x)(jnp.ones((5, 5)))
 def _files(tmp_path, **variables):
   environment = {k: v for k, v in os.environ.items() if 'CACHE' not in k}
   environment['XDG_CACHE_HOME'] = str(tmp_path / 'cache')
-  done = python.run('-c', _PROGRAM, env={**environment, **variables})
-  assert done.returncode == 0 and not done.stderr, done.stderr
+  done = python.check('-c', _PROGRAM, env={**environment, **variables})
+  assert not done.stderr
   return sorted(
     str(path.parent.relative_to(tmp_path)) for path in tmp_path.rglob('*-cache')
   )
@@ -49,8 +49,7 @@ def test_a_damaged_entry_is_compiled_again_without_a_warning(tmp_path):
   for filters, warns in ((environment['PYTHONWARNINGS'], False), ('', True)):
     _damage(tmp_path)
     environment['PYTHONWARNINGS'] = filters
-    done = python.run('-c', program, env=environment)
-    assert done.returncode == 0
+    done = python.check('-c', program, env=environment)
     assert ('UserWarning' in done.stderr) == warns, done.stderr
 
 

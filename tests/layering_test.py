@@ -4,19 +4,16 @@
 checked. Each rule is also tested on small trees that violate it.
 """
 
-import pathlib
 import re
 
 import pytest
 
 from tests import import_graph, import_rules, python
 
-_ROOT = pathlib.Path(__file__).parents[1]
-
 
 @pytest.fixture(name='tree', scope='module')
 def read_tree():
-  return import_graph.read(_ROOT, ('bt_acme', 'launch'))
+  return import_graph.read(python.ROOT, ('bt_acme', 'launch'))
 
 
 def test_every_module_is_read(tree):

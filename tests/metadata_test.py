@@ -1,7 +1,6 @@
 """Checks the files that describe the project to GitHub and package indexes."""
 
 import os
-import pathlib
 import shutil
 
 import pytest
@@ -10,11 +9,9 @@ import yaml
 from bt_acme import version
 from tests import python
 
-_ROOT = pathlib.Path(__file__).parents[1]
-
 
 def test_citation():
-  citation = yaml.safe_load((_ROOT / 'CITATION.cff').read_text())
+  citation = yaml.safe_load((python.ROOT / 'CITATION.cff').read_text())
   assert citation['version'] == version.__version__
   paper = citation['preferred-citation']
   assert len(paper['authors']) == 8 and paper['year'] == 2021
@@ -22,7 +19,7 @@ def test_citation():
 
 @pytest.mark.parametrize('name', ('bug', 'feature', 'question'))
 def test_issue_form(name):
-  path = _ROOT / '.github' / 'ISSUE_TEMPLATE' / f'{name}.yml'
+  path = python.ROOT / '.github' / 'ISSUE_TEMPLATE' / f'{name}.yml'
   form = yaml.safe_load(path.read_text())
   assert form['name'] and form['description']
   fields = [field for field in form['body'] if field['type'] != 'markdown']
@@ -34,7 +31,7 @@ def test_make_owner(tmp_path):
   copy = tmp_path / 'copy'
   skipped = '.[!g]* .git _build build dist runs __pycache__ *.egg-info'.split()
   shutil.copytree(
-    _ROOT,
+    python.ROOT,
     copy,
     ignore=shutil.ignore_patterns(*skipped),
     ignore_dangling_symlinks=True,

@@ -1,9 +1,11 @@
 """Runs Python programs in processes of their own."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
+ROOT = pathlib.Path(__file__).parents[1]  # The checkout.
 _FOUR_DEVICES = (
   '--xla_force_host_platform_device_count=4'
   ' --xla_backend_optimization_level=0'

@@ -7,8 +7,6 @@ import pathlib
 import bt_acme
 from tests import python
 
-_ROOT = pathlib.Path(__file__).parents[1]
-
 # With --strict, a superfluous `type: ignore` is an error.
 _PROGRAM = """
 import pathlib
@@ -55,7 +53,6 @@ run.resume().solved  # type: ignore[attr-defined]
 bt_acme.nothing  # type: ignore[attr-defined]
 """
 
-
 # Errors in the package itself are hidden, as for an installed package. The API
 # contains no types of the skipped packages, which take a long time to check.
 _CONFIG = """
@@ -70,11 +67,11 @@ follow_imports = skip
 def test_a_program_that_uses_the_api(tmp_path):
   (tmp_path / 'program.py').write_text(_PROGRAM)
   (tmp_path / 'mypy.ini').write_text(_CONFIG)
-  cache = _ROOT / '.pytest_cache' / 'mypy'
+  cache = python.ROOT / '.pytest_cache' / 'mypy'
   python.check(
     *('-m', 'mypy', f'--cache-dir={cache}', '.'),
     cwd=tmp_path,
-    env={**os.environ, 'MYPYPATH': str(_ROOT)},
+    env={**os.environ, 'MYPYPATH': str(python.ROOT)},
   )
 
 

@@ -2,7 +2,6 @@
 
 import email
 import os
-import pathlib
 import shutil
 import zipfile
 
@@ -11,7 +10,6 @@ import pytest
 from bt_acme import version
 from tests import python
 
-ROOT = pathlib.Path(__file__).parents[1]
 _BUILD = ('setup.py', 'pyproject.toml', 'README.md', 'requirements', 'bt_acme')
 _PROGRAM = """
 import bt_acme
@@ -31,8 +29,8 @@ def build(tmp_path_factory):
   source = folder / 'source'
   source.mkdir()
   for name in _BUILD:  # A copy, because a build writes next to its source.
-    copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-    copy(ROOT / name, source / name)
+    copy = shutil.copytree if (python.ROOT / name).is_dir() else shutil.copy
+    copy(python.ROOT / name, source / name)
   python.check(
     *('-m', 'pip', 'wheel', '--quiet', '--no-deps', '--no-build-isolation'),
     *('--wheel-dir', folder, source),
@@ -51,9 +49,9 @@ def test_wheel_has_metadata_and_every_module_and_data_file(wheel):
   assert metadata.get_payload().startswith('# bt_acme')
   urls = dict(url.split(', ') for url in metadata.get_all('Project-URL'))
   assert urls['Source'].endswith('/bt_acme')
-  package = ROOT / 'bt_acme'
+  package = python.ROOT / 'bt_acme'
   expected = {
-    str(path.relative_to(ROOT))
+    str(path.relative_to(python.ROOT))
     for pattern in ('*.py', '*.pyi', '*.json', '*.csv', '*.npz', 'py.typed')
     for path in package.rglob(pattern)
   }

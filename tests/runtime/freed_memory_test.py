@@ -82,5 +82,4 @@ assert not grows()
 
 @pytest.mark.parametrize('name', _PROGRAMS)
 def test_memory(name, tmp_path):
-  done = python.run('-c', _PROGRAM + _PROGRAMS[name], cwd=tmp_path)
-  assert done.returncode == 0, done.stderr
+  python.check('-c', _PROGRAM + _PROGRAMS[name], cwd=tmp_path)

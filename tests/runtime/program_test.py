@@ -68,6 +68,5 @@ def test_processes_that_only_act_do_not_load_the_learner():
   for label in ('actor', 'evaluator', 'inference', 'learner'):
     words = commands[f'{label}/0'].command_as_list
     paths.append(words[words.index('--data_file') + 1])
-  done = python.run('-c', _UNPICKLES, *paths)
-  assert done.returncode == 0, done.stderr
+  done = python.check('-c', _UNPICKLES, *paths)
   assert json.loads(done.stdout) == [False, False, False, True]
