@@ -1,5 +1,6 @@
 """Tests that untrusted files are refused in one line and without memory."""
 
+import contextlib
 import os
 import pathlib
 import pickle
@@ -18,10 +19,6 @@ _MB = 1 << 20
 MAGIC = b'\x93NUMPY'
 
 
-def shape_of(*shape, dtype=np.float32):
-  return jax.ShapeDtypeStruct(shape, dtype)
-
-
 def header(shape, descr='<f4'):
   """Returns the header of an array's file."""
   text = repr({'descr': descr, 'fortran_order': False, 'shape': shape})
@@ -35,16 +32,20 @@ def write_zip(path, members, compression=zipfile.ZIP_STORED):
       archive.writestr(f'{name}.npy', data)
 
 
-class Peak:
-  """Measures the peak memory of a block in bytes."""
-
-  def __enter__(self):
-    tracemalloc.start()
-    return self
-
-  def __exit__(self, *exc_info):
-    self.bytes = tracemalloc.get_traced_memory()[1]
+@contextlib.contextmanager
+def one_line_error(
+  message=None, error=ValueError, *, length=1200, megabytes=64
+):
+  """Checks the error of a block, its length, and the peak memory."""
+  tracemalloc.start()
+  try:
+    with pytest.raises(error, match=message) as info:
+      yield info
+    _, peak = tracemalloc.get_traced_memory()
+  finally:
     tracemalloc.stop()
+  assert '\n' not in str(info.value) and len(str(info.value)) < length
+  assert peak < megabytes * _MB
 
 
 @pytest.fixture(name='path')
@@ -67,7 +68,7 @@ def test_arrays_are_read(path):
   assert list(found) == list(seen) == list(ARRAYS)
   for name, array in ARRAYS.items():
     np.testing.assert_array_equal(found[name], array)
-    assert seen[name] == shape_of(*array.shape, dtype=array.dtype)
+    assert seen[name] == jax.ShapeDtypeStruct(array.shape, array.dtype)
   assert found['fortran'].flags.f_contiguous
   untrusted.check_size(path, seen)
   os.truncate(path, 10**12)  # A sparse file takes no disk space.
@@ -78,11 +79,9 @@ def test_arrays_are_read(path):
 
 
 def refused(path, message, check=lambda shapes: None):
-  with Peak() as peak:
-    with pytest.raises(untrusted.InvalidFileError, match=message) as info:
-      untrusted.read_arrays(path, check)
-  assert '\n' not in str(info.value) and len(str(info.value)) < 700
-  assert peak.bytes < 8 * _MB
+  error = untrusted.InvalidFileError
+  with one_line_error(message, error, length=700, megabytes=8):
+    untrusted.read_arrays(path, check)
 
 
 def test_check_is_called_before_arrays_are_read(path):
@@ -200,11 +199,8 @@ def test_a_changed_byte_is_detected_or_has_no_effect(path):
 )
 def test_invalid_json(tmp_path, text, message):
   (tmp_path / 'card').write_text(text)
-  with Peak() as peak:
-    with pytest.raises(ValueError, match=message) as info:
-      untrusted.read_json(tmp_path / 'card')
-  assert '\n' not in str(info.value)
-  assert peak.bytes < 64 * _MB
+  with one_line_error(message):
+    untrusted.read_json(tmp_path / 'card')
 
 
 def test_an_error_is_one_line_of_limited_length():

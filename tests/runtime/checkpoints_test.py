@@ -110,18 +110,14 @@ def test_other_arrays_are_an_error(folder, template):
     checkpoints.restore(folder, template)
 
 
-def sign(path):
-  """Updates the recorded checksum of the arrays."""
+def four_terabytes(path):
+  """Forges arrays with a valid checksum."""
+  members = {'00000': hostile.header((10**12,)) + bytes(99)}
+  hostile.write_zip(path / 'arrays.npz', members)
   record = json.loads((path / 'values.json').read_text())
   arrays = (path / 'arrays.npz').read_bytes()
   record['arrays_sha256'] = hashlib.sha256(arrays).hexdigest()
   (path / 'values.json').write_text(json.dumps(record))
-
-
-def four_terabytes(path):
-  members = {'00000': hostile.header((10**12,)) + bytes(99)}
-  hostile.write_zip(path / 'arrays.npz', members)
-  sign(path)
 
 
 def with_replay(**replay):
@@ -145,8 +141,5 @@ def with_replay(**replay):
 )
 def test_an_untrusted_checkpoint_takes_little_memory(folder, forge, message):
   forge(pathlib.Path(folder) / 'checkpoint-3')
-  with hostile.Peak() as peak:
-    with pytest.raises(ValueError, match=message) as info:
-      checkpoints.read(pathlib.Path(folder) / 'checkpoint-3', tree(0))
-  assert '\n' not in str(info.value)
-  assert peak.bytes < 64 << 20
+  with hostile.one_line_error(message):
+    checkpoints.read(pathlib.Path(folder) / 'checkpoint-3', tree(0))
