@@ -15,15 +15,6 @@ from tests.reference import intrinsic as reference
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
 
-def rewarded_observations(config, episodes, recorder):
-  """Returns the observations of each episode that are rewarded."""
-  shown = [[x.observation for x in episode] for episode in episodes]
-  if config.reward_observation == 'next':
-    for observations, final in zip(shown, recorder.ends, strict=True):
-      observations.append(final[0])
-  return shown
-
-
 def assert_rewards_match_reference(agent, variables, recorder):
   """Checks the rewards of all finished episodes of a recorder.
 
@@ -33,7 +24,11 @@ def assert_rewards_match_reference(agent, variables, recorder):
   config = agent.config.intrinsic
   episodes = recorder.episodes()
   assert len(episodes) > 3
-  shown = rewarded_observations(config, episodes, recorder)
+  # The rewarded observations of each episode.
+  shown = [[x.observation for x in episode] for episode in episodes]
+  if config.reward_observation == 'next':
+    for observations, final in zip(shown, recorder.ends, strict=True):
+      observations.append(final[0])
   embed, error = (
     jax.jit(jax.vmap(f, in_axes=(None, 0)))
     for f in (agent.intrinsic.embed, agent.intrinsic.error)

@@ -1,5 +1,7 @@
 """Tests an actor of N environments step by step."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,44 @@ from tests.reference import flight_laws as reference
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
 
-# `learned_steps_test` compares an agent without behaviors with a single log.
+# Agents, and combinations of behavior transfer and rewards.
+KINDS = (
+  *('r2d2', 'ngu', 'bt'),
+  'bt:extra_action=False,flight_recurrent_state=hold',
+  'ngu:intrinsic_reward=constant',
+  'ngu:intrinsic_reward=rnd,reward_observation=next',
+)
+
+
+# The tests of the replay show that sequences contain the recorded steps.
+@pytest.mark.parametrize('kind', KINDS)
+def test_each_step_is_recorded_unchanged(agents, kind):
+  agent, variables = agents(kind)
+  holds = kind.endswith('hold')
+  recorders, sources = runs.recorders(), set()
+  actor, _ = runs.play(agent, range(runs.N), variables, sinks=recorders)
+  for i, recorder in enumerate(recorders):
+    log = runs.Log(agent, variables, i)
+    log.follow(
+      [int(x.action) for x in recorder.transitions],
+      [holds and x.source == types.FLIGHT for x in recorder.transitions],
+    )
+    runs.assert_matches_log(recorder, agent, log.steps, runs.EPSILONS[i])
+    assert len(recorder.transitions) > 40 and len(recorder.ends) > 3
+    sources |= {int(x.source) for x in recorder.transitions}
+    if kind == 'ngu':
+      # Only valid steps count, and statistics persist across episodes.
+      assert actor.statistics().error_count[i] == len(recorder.transitions)
+      for mine, theirs in zip(actor.statistics(), log.statistics, strict=True):
+        np.testing.assert_allclose(mine[i], theirs[0], rtol=1e-4)
+  wanted = {types.OWN}
+  if kind.startswith('bt'):
+    extra = agent.config.transfer.extra_action
+    wanted |= {types.FLIGHT, types.EXTRA} if extra else {types.FLIGHT}
+  assert sources == wanted
+
+
+# The test above compares an agent without behaviors with a single log.
 def test_environments_do_not_depend_on_their_neighbors(agents):
   agent, variables = agents('bt')
   together = runs.recorders()
@@ -33,7 +72,7 @@ def test_environments_do_not_depend_on_their_neighbors(agents):
   assert sources == {types.OWN, types.EXTRA, types.FLIGHT}
 
 
-# `learned_steps_test` has agents that bootstrap at truncations.
+# The first test has agents that bootstrap at truncations.
 def test_without_bootstrapping_a_truncation_is_a_terminal_step():
   acting = config_lib.ActingConfig(bootstrap_truncations=False)
   agent = fakes.make_agent('r2d2', acting=acting)
@@ -111,6 +150,27 @@ def test_the_jump_start_counts_the_returns_of_whole_episodes(agents):
     assert all(row['flights'] <= 1 for row in own)
     counted += len(own)
   assert counted > 3 * runs.N
+
+
+def test_each_step_has_the_proposal_of_the_behavior_of_the_episode():
+  transferred = behaviors.FromCallable(fakes.scripted), fakes.Proposing(1)
+  agent = dataclasses.replace(fakes.make_agent('bt'), behaviors=transferred)
+  agent = fakes.changed(agent, transfer={'kickstarting': 0.5})
+  variables = [fakes.variables_of(agent)] * 2
+  sinks, drawn = runs.recorders(), set()
+  runs.play(agent, range(runs.N), variables, sinks=sinks)
+  for sink in sinks:
+    for steps in sink.episodes():
+      flown = [x for x in steps if x.source == types.FLIGHT]
+      assert all(x.proposal == x.action for x in flown)
+      proposals = [x.proposal for x in steps]
+      scripted = [fakes.scripted()(x.observation, None, None) for x in steps]
+      candidates = (scripted, [1] * len(steps))
+      matches = [k for k in (0, 1) if proposals == candidates[k]]
+      assert matches
+      if len(matches) == 1:
+        drawn.add(*matches)
+  assert drawn == {0, 1}
 
 
 def act_with(behavior):
