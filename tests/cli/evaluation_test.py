@@ -2,6 +2,7 @@
 
 import csv
 import json
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -58,9 +59,7 @@ def test_a_row_for_each_episode(behavior, tmp_path, capsys):
 def test_an_interrupted_evaluation_leaves_no_file(
   behavior, tmp_path, monkeypatch
 ):
-  def stop(*args, **kwargs):
-    raise KeyboardInterrupt
-
+  stop = mock.Mock(side_effect=KeyboardInterrupt)
   monkeypatch.setattr(evaluation.Evaluator, 'run', stop)
   with pytest.raises(KeyboardInterrupt):
     play(behavior, tmp_path / 'a.csv')

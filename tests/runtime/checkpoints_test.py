@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pathlib
+from unittest import mock
 
 import jax
 import numpy as np
@@ -62,11 +63,8 @@ def test_a_crash_while_saving_leaves_a_complete_checkpoint(
     'rmtree': checkpoints.shutil,
   }[step]
 
-  def crash(*args, **kwargs):
-    raise KeyboardInterrupt
-
   with monkeypatch.context() as patch:
-    patch.setattr(module, step, crash)
+    patch.setattr(module, step, mock.Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
       checkpoints.save(folder, tree(4), {'n': [4]})
   # The new checkpoint exists once it has been renamed.

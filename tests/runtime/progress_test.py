@@ -2,6 +2,7 @@
 
 import sys
 import types
+from unittest import mock
 
 import pytest
 
@@ -63,9 +64,7 @@ def test_progress_prints_a_line_every_ten_seconds(read):
 
 
 def test_a_broken_pipe_does_not_end_a_run(read, monkeypatch):
-  def fail(*_):
-    raise BrokenPipeError
-
+  fail = mock.Mock(side_effect=BrokenPipeError)
   monkeypatch.setattr(sys.stderr, 'write', fail)
   progress = progress_lib.Progress(1000)
   progress.update(_VALUES)

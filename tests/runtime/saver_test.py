@@ -134,10 +134,8 @@ def test_without_a_previous_replay_the_timeout_omits_it(source, folder):
 
 # tests/runtime/replay_checkpoints_test.py fills the disk.
 def test_only_the_final_checkpoint_raises(source, folder, caplog, monkeypatch):
-  def write_array(*args, **kwargs):
-    raise OSError('No space left on device')
-
-  monkeypatch.setattr(np.lib.format, 'write_array', write_array)
+  fail = mock.Mock(side_effect=OSError('No space left on device'))
+  monkeypatch.setattr(np.lib.format, 'write_array', fail)
   writer = saver.Saver(folder, source.take, source.clear)
   source.may_write.set()
   writer.begin(state(1))

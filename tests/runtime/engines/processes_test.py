@@ -60,14 +60,17 @@ def test_processes_have_their_own_network_and_end_with_their_launcher(tmp_path):
     scripts.wait_until(lambda: not run.survivors(), seconds=5)
 
 
-def run_code(engine, queue, code, **environment):
-  """Runs Python code as a node until it exits; returns all posted events."""
-  words = [sys.executable, '-c', code]
-  command = types.SimpleNamespace(command_as_list=words)
-  engine.start('worker/0', command, environment)
-  posted = [queue.get(timeout=30)]
-  while not isinstance(posted[-1], events.NodeExited):
+def run_node(*codes, open_ports=True, **environment):
+  """Runs Python code in each attempt of a node; returns all posted events."""
+  queue, posted = events.EventQueue(), []
+  engine = processes.Processes(queue, open_ports=open_ports)
+  for code in codes:
+    words = [sys.executable, '-c', code]
+    command = types.SimpleNamespace(command_as_list=words)
+    engine.start('worker/0', command, environment)
     posted.append(queue.get(timeout=30))
+    while not isinstance(posted[-1], events.NodeExited):
+      posted.append(queue.get(timeout=30))
   engine.release('worker/0')
   engine.close()
   return posted
@@ -75,22 +78,16 @@ def run_code(engine, queue, code, **environment):
 
 # tests/runtime/supervisor_test.py has restarts of nodes that were killed.
 def test_a_killed_node_can_be_started_again():
-  queue = events.EventQueue()
-  engine = processes.Processes(queue, open_ports=True)
-  for code, status in (('import os; os.kill(os.getpid(), 9)', -9), ('', 0)):
-    posted = run_code(engine, queue, code)
-    assert posted == [events.NodeExited('worker/0', status)]
+  posted = run_node('import os; os.kill(os.getpid(), 9)', '')
+  assert posted == [events.NodeExited('worker/0', code) for code in (-9, 0)]
 
 
 def test_a_system_without_namespaces_works_after_a_warning(monkeypatch, capsys):
   monkeypatch.setattr(private_network, '_MAKE', 'raise SystemExit(1)')
   code = 'import os; os.write(1, os.environ["GREETING"].encode())'
-  queue = events.EventQueue()
-  engine = processes.Processes(queue)
-  assert 'Warning: this system forbids network namespaces' in (
-    capsys.readouterr().out
-  )
-  posted = run_code(engine, queue, code, GREETING='hello')
+  posted = run_node(code, open_ports=False, GREETING='hello')
+  output = capsys.readouterr().out
+  assert 'Warning: this system forbids network namespaces' in output
   assert posted == [
     events.Output('worker/0', 'stdout', b'hello'),
     events.NodeExited('worker/0', 0),
@@ -112,9 +109,7 @@ heartbeats.report_stopping()
 heartbeats.report_saved()
 os.write(1, b'!')
 """
-  queue = events.EventQueue()
-  engine = processes.Processes(queue, open_ports=open_ports)
-  *posted, end = run_code(engine, queue, code)
+  *posted, end = run_node(code, open_ports=open_ports)
   assert end == events.NodeExited('worker/0', 0)
   streams = collections.defaultdict(bytes)
   for event in posted:
@@ -148,10 +143,8 @@ subprocess.Popen([sys.executable, '-c', {child!r}],
   start_new_session={start_new_session})
 time.sleep(2)
 """
-  queue = events.EventQueue()
-  engine = processes.Processes(queue, open_ports=True)
   start = time.monotonic()
-  *posted, end = run_code(engine, queue, code)
+  *posted, end = run_node(code)
   assert end == events.NodeExited('worker/0', 0)
   assert b''.join(event.data for event in posted) == b'child\n'
   assert time.monotonic() - start < 20
