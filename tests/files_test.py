@@ -30,14 +30,6 @@ for number in itertools.count(int(sys.argv[4])):
 _NAMES = ('a', 'b', 'inner/c')
 
 
-def start_writer(root, kind, number):
-  return subprocess.Popen(
-    [sys.executable, '-IS', '-c', _WRITER, files.__file__, root, kind, number],
-    stdout=subprocess.PIPE,
-    text=True,
-  )
-
-
 def read_whole(*paths):
   """Returns the number that each of these files contains 2000 times."""
   texts = {path.read_text() for path in paths}
@@ -51,8 +43,11 @@ def read_whole(*paths):
 def test_a_killed_writer_leaves_complete_files(tmp_path, kind):
   rng = random.Random(0)
   number, missing = 0, 0
+  command = [sys.executable, '-IS', '-c', _WRITER, files.__file__, tmp_path]
   for _ in range(25):
-    writer = start_writer(str(tmp_path), kind, str(number))
+    writer = subprocess.Popen(
+      [*command, kind, str(number)], stdout=subprocess.PIPE, text=True
+    )
     for _ in range(2):
       writer.stdout.readline()
     time.sleep(rng.uniform(0, 0.02))

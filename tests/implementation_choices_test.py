@@ -25,8 +25,6 @@ ROWS = re.findall(
   re.MULTILINE,
 )
 NAMES = [name for row in ROWS for name in re.findall(r'`(.+?)`', row[-1])]
-
-
 HELP = {
   name: text for group in GROUPS for name, text in checks.help_of(group).items()
 }

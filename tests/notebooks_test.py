@@ -111,10 +111,6 @@ def _data(outputs, kind):
   return [o['data'][kind] for o in outputs if kind in o.get('data', {})]
 
 
-def _printed(outputs):
-  return ''.join(o['text'] for o in outputs if o.output_type == 'stream')
-
-
 # Compiling takes most of the time.
 _FAST = {
   'XLA_FLAGS': '--xla_backend_optimization_level=0 '
@@ -135,7 +131,7 @@ def test_it_runs(name, tmp_path_factory):
   figures, videos = _EXPECTED[name]
   assert len(_data(outputs, 'image/png')) == figures
   assert sum('<video' in text for text in _data(outputs, 'text/html')) == videos
-  printed = _printed(outputs)
+  printed = ''.join(o['text'] for o in outputs if o.output_type == 'stream')
   assert 'Warning' not in printed
   if name == 'quickstart':
     assert printed.count('4 episodes') == 2

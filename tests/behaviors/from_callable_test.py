@@ -11,11 +11,6 @@ OBSERVATION = np.zeros((2, 5, 5, 1), np.uint8)
 NO = np.zeros(2, bool)
 
 
-def host_of(policy, name=None):
-  made = behaviors.FromCallable(lambda seed: policy, name)
-  return made.make_host(3, [0, 1])
-
-
 def inputs_of(host, *, is_first=NO, is_last=NO):
   return host.inputs(OBSERVATION, np.array([-1, 2]), is_first, is_last)
 
@@ -57,7 +52,8 @@ def test_a_policy_is_called_at_every_step():
 )
 def test_a_wrong_action_names_behavior_and_step(action, kind, message):
   answers = iter([0, 0, 1, action])
-  host = host_of(lambda *_: next(answers), name='mine')
+  mine = behaviors.FromCallable(lambda seed: lambda *_: next(answers), 'mine')
+  host = mine.make_host(3, [0, 1])
   inputs_of(host)
   with pytest.raises(kind, match=message) as info:
     inputs_of(host)

@@ -43,21 +43,15 @@ def _run(tmp_path_factory):
   return functools.partial(python.run, script, env=scripts.ENVIRONMENT)
 
 
-@pytest.fixture(name='values')
-def _values(monkeypatch):
-  """Replaces the global flags with an empty set."""
-  values = absl_flags.FlagValues()
-  monkeypatch.setattr(flags, 'FLAGS', values)
-  return values
-
-
 _CONFIGS = [config.R2D2Config, config.NGUConfig, config.BTConfig]
 
 
 @pytest.mark.parametrize('config_class', _CONFIGS)
 def test_every_setting_is_a_flag_with_its_type_and_default(
-  values, config_class
+  monkeypatch, config_class
 ):
+  values = absl_flags.FlagValues()  # Replaces the global flags.
+  monkeypatch.setattr(flags, 'FLAGS', values)
   flags.define(config_class)
   values(['script'])
   assert flags.from_flags(config_class) == config_class()

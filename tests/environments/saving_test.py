@@ -52,19 +52,6 @@ def draw_actions(environment, count):
   return rng.uniform(spec.minimum, spec.maximum, (count, *spec.shape))
 
 
-def check_continues(make, num_before, num_after):
-  """Checks that an environment of another seed continues from its state."""
-  environment, other = make(seed=0), make(seed=1)
-  actions = draw_actions(environment, num_before + num_after)
-  environment.reset()
-  play(environment, actions[:num_before])
-  other.restore(round_trips.round_trip(saving.state_of(environment)))
-  expected = play(environment, actions[num_before:])
-  for one, two in zip(expected, play(other, actions[num_before:]), strict=True):
-    assert_same(one, two)
-  return expected
-
-
 @pytest.mark.parametrize(
   'make, num_before, num_after',
   [
@@ -81,7 +68,15 @@ def check_continues(make, num_before, num_after):
   ],
 )
 def test_environments(make, num_before, num_after):
-  steps = check_continues(make, num_before, num_after)
+  """An environment of another seed continues from the state."""
+  environment, other = make(seed=0), make(seed=1)
+  actions = draw_actions(environment, num_before + num_after)
+  environment.reset()
+  play(environment, actions[:num_before])
+  other.restore(round_trips.round_trip(saving.state_of(environment)))
+  steps = play(environment, actions[num_before:])
+  for one, two in zip(steps, play(other, actions[num_before:]), strict=True):
+    assert_same(one, two)
   assert num_after < 300 or any(step.last() for step in steps)
 
 

@@ -8,11 +8,6 @@ from tests.replay import episodes
 P, T = episodes.PERIOD, episodes.LENGTH
 
 
-def marker_of(step):
-  """Returns a value that identifies the sequence starting with a step."""
-  return float(step.recurrent_state.hidden[0])
-
-
 def collect(sampler, wanted, num_batches=100):
   """Samples until each of the wanted markers has been found."""
   found = {}
@@ -46,7 +41,9 @@ def test_every_sequence_arrives(
     )
     episodes.play(episode, sink)
     for start in episodes.starts(episode):
-      wanted[marker_of(episode.steps[start])] = episode, start
+      # The recurrent state of its first step identifies a sequence.
+      marker = float(episode.steps[start].recurrent_state.hidden[0])
+      wanted[marker] = episode, start
   replay.writers[0].flush()
   assert replay.info().current_size == len(wanted)
 

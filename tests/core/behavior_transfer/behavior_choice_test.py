@@ -16,20 +16,16 @@ def _scores(episodes, num_behaviors, window):
   return scores
 
 
-def _episodes(num, spread):
-  rng = np.random.default_rng(num)
-  return [
-    (int(rng.integers(3)), 0.1 + spread * float(rng.normal()))
-    for _ in range(num)
-  ]
-
-
 @pytest.mark.parametrize('num', [0, 1, 2, 5, 30, 200])
 @pytest.mark.parametrize('window', [1, 3, 16])
 @pytest.mark.parametrize('weights', [(1, 1, 1, 1), (2, 0, 0.5, 1)])
 @pytest.mark.parametrize('spread', [1.0, 0.0])
 def test_probabilities_match_the_reference(num, window, weights, spread):
-  episodes = _episodes(num, spread)
+  rng = np.random.default_rng(num)
+  episodes = [
+    (int(rng.integers(3)), 0.1 + spread * float(rng.normal()))
+    for _ in range(num)
+  ]
   scores = _scores(episodes, 4, window)
   assert scores.values.shape == (4, window)
   assert scores.values.dtype == np.float64

@@ -68,8 +68,6 @@ def test_the_weight_falls_to_zero(steps, initial):
 
 
 _NETWORK = toys.q_network(_ACTIONS, _ACTIONS + 2)
-
-
 _PARAMS = [toys.random_params(_NETWORK.init, seed, 1.0) for seed in range(2)]
 
 

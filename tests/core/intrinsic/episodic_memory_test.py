@@ -14,7 +14,6 @@ D = 8
 jitted_novelty = jax.jit(episodic_memory.episodic_novelty, static_argnums=2)
 jitted_nearest = jax.jit(episodic_memory.nearest, static_argnames='k')
 
-
 KINDS = {
   'random': lambda steps: np.maximum(steps, 0),
   'identical': lambda steps: np.full_like(steps, 0.7),

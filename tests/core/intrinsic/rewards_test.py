@@ -32,20 +32,17 @@ CONFIGS = [
 ]
 
 
-def expected_rewards(config, stream):
-  """Returns rewards, d_m^2 and alpha, [T, N] each."""
-  columns = [
-    reference.rewards(config, *(x[:, i] for x in stream))
-    for i in range(stream[1].shape[1])
-  ]
-  return [np.stack(x, axis=1) for x in zip(*columns, strict=True)]
-
-
 @pytest.mark.parametrize('config', CONFIGS)
 @pytest.mark.parametrize('kind', ['random', 'identical', 'far', 'revisits'])
 def test_rewards_match_reference(config, kind):
   stream = streams.make_stream(kind)
-  expected, scales, alpha = expected_rewards(config, stream)
+  columns = [
+    reference.rewards(config, *(x[:, i] for x in stream))
+    for i in range(streams.N)
+  ]
+  expected, scales, alpha = (  # Rewards, d_m^2 and alpha, [T, N] each.
+    np.stack(x, axis=1) for x in zip(*columns, strict=True)
+  )
   reward = streams.of(config)
   made = streams.on_host(reward, stream)
   assert made.dtype == np.float32

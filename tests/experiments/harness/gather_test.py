@@ -56,14 +56,6 @@ def _spec(arm='r2d2', seed=0):
   return runs.RunSpec(runs.TRANSFER, arm, _ENV, seed, 'run_r2d2', 100)
 
 
-def _final(spec, episodes=50):
-  return runs.RunSpec(
-    *(runs.FINAL_EVALUATION, spec.arm, _ENV, spec.seed, 'evaluate'),
-    settings=(('episodes', episodes),),
-    needs=(runs.Need('workdir', spec),),
-  )
-
-
 def _finish(folder, spec, *, episodes=2, value=1.0):
   workdir = folder / spec.workdir
   _log(workdir / 'logs/actor/logs.csv', ['50,0,5,0.5', '100,1,5,0.5'])
@@ -75,7 +67,11 @@ def _finish(folder, spec, *, episodes=2, value=1.0):
 @pytest.mark.parametrize('key', ['sessions', 'lives'])
 def test_a_finished_run_with_its_final_evaluation(tmp_path, key):
   spec = _spec()
-  final = _final(spec)
+  final = runs.RunSpec(
+    *(runs.FINAL_EVALUATION, spec.arm, _ENV, spec.seed, 'evaluate'),
+    settings=(('episodes', 50),),
+    needs=(runs.Need('workdir', spec),),
+  )
   _finish(tmp_path, spec)
   session = {'commit': 'abc', 'dirty': True, 'device': 'cpu'}
   session.update(seconds_before=0, started='2026-01-01T00:00:00+00:00')

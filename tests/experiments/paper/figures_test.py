@@ -11,21 +11,6 @@ from experiments.paper import artifacts, normalized_scores, report, results
 from tests.experiments.paper import fake_results as fake
 
 
-def _budgets():
-  """Returns runs with two budgets of pre-training and two seeds."""
-  runs = [
-    fake.run(
-      arm, env, seed, stage=stage, pretraining_steps=steps, frames_per_step=4
-    )
-    for stage, arm in (('zero_shot', 'ngu'), ('transfer', 'bt_ngu'))
-    for steps in (10, 100)
-    for env in fake.SUITES['full']
-    for seed in range(2)
-  ]
-  scores = [fake.final(r, r.pretraining_steps + r.seed) for r in runs]
-  return fake.data(runs, scores)
-
-
 def test_scores_are_means_between_the_lowest_and_the_highest_seed():
   values = fake.random(('r2d2', 'bt_ngu'), [fake.FAR, fake.NEAR])
   figure = fake.figure('fig9', fake.curves(values))
@@ -101,7 +86,17 @@ def test_figure_5_shows_the_policy_as_a_level():
 
 
 def test_figure_2_has_a_point_for_each_budget():
-  figure = fake.figure('fig2', _budgets())
+  runs = [
+    fake.run(
+      arm, env, seed, stage=stage, pretraining_steps=steps, frames_per_step=4
+    )
+    for stage, arm in (('zero_shot', 'ngu'), ('transfer', 'bt_ngu'))
+    for steps in (10, 100)
+    for env in fake.SUITES['full']
+    for seed in range(2)
+  ]
+  scores = [fake.final(r, r.pretraining_steps + r.seed) for r in runs]
+  figure = fake.figure('fig2', fake.data(runs, scores))
   left, far, near = figure.panels
   line = fake.line(left, 'ngu')
   np.testing.assert_array_equal(line.frames, [40, 400])

@@ -26,11 +26,6 @@ def _cells(table):
   return [cell for cells in table.rows.values() for cell in cells]
 
 
-def _both(table):
-  """Returns the cells with both our number and the paper's."""
-  return [c for c in _cells(table) if c.paper and not c.is_missing]
-
-
 @pytest.mark.parametrize(
   'artifact, numbers',
   [
@@ -39,7 +34,8 @@ def _both(table):
   ],
 )
 def test_recomputed_numbers_match_the_paper(artifact, numbers):
-  both = _both(_published(artifact))
+  cells = _cells(_published(artifact))
+  both = [c for c in cells if c.paper and not c.is_missing]
   assert len(both) == numbers
   for cell in both:
     assert table_formats.ours(cell) == cell.paper
@@ -114,8 +110,8 @@ def _changed(index, **fields):
   runs = list(data.runs)
   runs[index] = runs[index]._replace(**fields)
   gone = runs[index].run_id
-  scores = tuple(s for s in data.scores if s.run_id != gone)
-  return gone, dataset_lib.Dataset(tuple(runs), scores)
+  scores = (s for s in data.scores if s.run_id != gone)
+  return gone, fake.data(runs, scores)
 
 
 @pytest.mark.parametrize(
@@ -192,8 +188,8 @@ def test_tasks_correspond_to_the_papers_by_order():
 )
 def test_another_budget_or_scale_is_not_comparable(fields):
   data = published.data('table7')
-  runs = tuple(run._replace(**fields) for run in data.runs)
-  changed = dataset_lib.Dataset(runs, data.scores)
+  runs = (run._replace(**fields) for run in data.runs)
+  changed = fake.data(runs, data.scores)
   for artifact in ('table7', 'table5'):
     table = fake.table(artifact, changed)
     assert not any(cell.comparable for cell in _cells(table))
@@ -201,10 +197,8 @@ def test_another_budget_or_scale_is_not_comparable(fields):
 
 def test_a_median_over_fewer_games_is_not_comparable():
   data = published.data('table5')
-  runs = tuple(
-    run for run in data.runs if (run.arm, run.env) != ('r2d2', 'pong')
-  )
-  table = fake.table('table5', dataset_lib.Dataset(runs, data.scores))
+  runs = (r for r in data.runs if (r.arm, r.env) != ('r2d2', 'pong'))
+  table = fake.table('table5', fake.data(runs, data.scores))
   cells = {title: row[0] for title, row in table.rows.items()}
   assert (cells['R2D2'].games, cells['R2D2'].comparable) == (56, False)
   assert table_formats.paper(cells['R2D2']) == '(490.12)'

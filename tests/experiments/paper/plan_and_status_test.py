@@ -18,13 +18,6 @@ def _folder(path):
   return folders.Folder(path, scales.get('laptop'))
 
 
-def _finish(folder, spec, seconds):
-  (folder / spec.workdir).mkdir(parents=True)
-  completed = json.dumps({'max_actor_steps': spec.budget_steps})
-  (folder / spec.workdir / 'completed.json').write_text(completed)
-  records.write(folder, spec, records.Attempts(attempts=1, seconds=seconds))
-
-
 def test_estimates_before_any_run(tmp_path):
   found = plan_and_status.estimates(_folder(tmp_path), _SPECS)
   rate = scales.get('laptop').steps_per_second
@@ -39,7 +32,10 @@ def test_estimates_before_any_run(tmp_path):
 
 def test_a_finished_run_determines_the_estimate_for_the_others(tmp_path):
   first = next(spec for spec in _SPECS if spec.stage == runs.TRANSFER)
-  _finish(tmp_path, first, seconds=720.0)
+  (tmp_path / first.workdir).mkdir(parents=True)
+  completed = json.dumps({'max_actor_steps': first.budget_steps})
+  (tmp_path / first.workdir / 'completed.json').write_text(completed)
+  records.write(tmp_path, first, records.Attempts(attempts=1, seconds=720.0))
   transfer = plan_and_status.estimates(_folder(tmp_path), _SPECS)[runs.TRANSFER]
   assert (transfer.runs, transfer.left, transfer.actor_steps) == (2, 1, 40_000)
   assert transfer.hours == pytest.approx(0.2) and transfer.is_measured

@@ -64,18 +64,11 @@ def test_a_report_links_to_a_picture_with_a_caption_file(tmp_path):
   assert failed in caption and 'bt_rnd was not run on' in caption
 
 
-@pytest.fixture(name='places')
-def make_places(tmp_path, monkeypatch):
-  readme = tmp_path / 'README.md'
-  text = report.README.read_text()
-  readme.write_text(text)
+def test_published_results_can_be_read_and_shown_again(tmp_path, monkeypatch):
+  folder, readme = tmp_path / 'measured', tmp_path / 'README.md'
+  readme.write_text(report.README.read_text())
   monkeypatch.setattr(report, 'README', readme)
-  monkeypatch.setattr(report, 'FOLDER', tmp_path / 'measured')
-  return tmp_path / 'measured', readme
-
-
-def test_published_results_can_be_read_and_shown_again(places, tmp_path):
-  folder, readme = places
+  monkeypatch.setattr(report, 'FOLDER', folder)
   source = folders.Folder(tmp_path / 'runs', scales.get('laptop'))
   source.ask(required_runs.Request(('table9', 'fig9'), seeds=(7,)))
   old = folder / 'laptop' / 'results' / 'fig1.png'
