@@ -49,6 +49,7 @@ def test_external_agents_are_found_under_their_old_name():
       | {'given': _VECTORS},
       r'flight_epsilon=0\.3 needs discrete actions.* Set flight_epsilon=0',
     ),
+    ({'base': peers.build()}, 'all behaviors in a single call'),
   ],
 )
 def test_arguments_that_do_not_fit_are_rejected(arguments, message):
@@ -89,8 +90,3 @@ def test_settings_of_a_whole_agent_are_rejected():
 def test_environment_spec_is_needed():
   with pytest.raises(ValueError, match='make_environment_spec'):
     agents.BTBuilder(peers.dqn_builder, [behaviors.Uniform()])
-
-
-def test_wrapping_twice_is_rejected():
-  with pytest.raises(ValueError, match='all behaviors in a single call'):
-    peers.build(peers.build())

@@ -69,12 +69,6 @@ def test_invalid_arguments(changes, message, started, tmp_path):
   assert not started and not workdir.exists()
 
 
-@pytest.mark.parametrize('folder', [None, 3, ''])
-def test_a_bank_needs_a_path(folder):
-  with pytest.raises(ValueError, match=f'^bank={folder!r} is not a path'):
-    bt_acme.Bank(folder)
-
-
 def test_several_kinds_of_behaviors(tmp_path, started):
   behavior = bt_acme.load_behavior('minigrid-explorer')
   shutil.copytree(behavior.folder, tmp_path / 'ngu' / 'behavior')
@@ -118,7 +112,11 @@ def test_settings_of_a_preset_without_effect_are_omitted(name, started):
     )
 
 
-def test_only_policies_with_parameters_join_a_bank():
+def test_arguments_of_a_bank():
+  for folder in (None, 3, ''):
+    with pytest.raises(ValueError, match=f'^bank={folder!r} is not a path'):
+      bt_acme.Bank(folder)
+  # Only policies with parameters join a bank.
   with pytest.raises(ValueError, match='source=.* is neither a run nor'):
     bt_acme.Bank('bank').add(behaviors.ActionRepeat(), 'repeat')
 
@@ -142,13 +140,8 @@ def test_arguments_of_a_video(argument, message):
       bt_acme.describe('minigrid-explorer', videos=env, **argument)
 
 
-@pytest.mark.parametrize(
-  'argument, message',
-  [
-    ({'epsilon': 1.5}, '^epsilon=1.5 must'),
-    ({'reward_input': 'recompte'}, "did you mean 'recompute'"),
-  ],
-)
-def test_arguments_of_an_exported_behavior(argument, message):
-  with pytest.raises(ValueError, match=message):
-    behaviors.Exported('minigrid-explorer', **argument)
+def test_arguments_of_an_exported_behavior():
+  with pytest.raises(ValueError, match='^epsilon=1.5 must'):
+    behaviors.Exported('minigrid-explorer', epsilon=1.5)
+  with pytest.raises(ValueError, match="did you mean 'recompute'"):
+    behaviors.Exported('minigrid-explorer', reward_input='recompte')

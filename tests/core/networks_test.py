@@ -142,9 +142,7 @@ def test_bfloat16_torso_computes_nearly_the_same_from_float32_parameters():
   assert q_values.dtype == jnp.float32
   np.testing.assert_allclose(q_values, full_q_values, atol=0.02)
   assert np.any(np.asarray(q_values) != np.asarray(full_q_values))
-  for x, y in zip(
-    jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
-  ):
+  for x, y in zip(*map(jax.tree.leaves, (actual, expected)), strict=True):
     assert x.dtype == jnp.float32
     np.testing.assert_allclose(x, y, atol=0.05 * np.abs(y).max() + 1e-3)
 
