@@ -111,12 +111,14 @@ def _resident_bytes():
   return int(_STATM.read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE')
 
 
-def _bound_memory():
-  """Clears compiled functions if this process uses too much memory.
+@pytest.fixture(autouse=True)
+def bound_memory():
+  """Clears compiled functions after a test if this process is too large.
 
   JAX keeps all compiled functions, but later modules do not use them.
   """
   global _memory_bound
+  yield
   if 'jax' not in sys.modules or _resident_bytes() < _memory_bound:
     return
   sys.modules['jax'].clear_caches()
@@ -125,13 +127,6 @@ def _bound_memory():
   getattr(ctypes.CDLL(None), 'malloc_trim', lambda _: None)(0)
   # The remaining memory is not a cache, so the bound increases.
   _memory_bound = max(_memory_bound, _resident_bytes() + _MEMORY_STEP)
-
-
-@pytest.fixture(autouse=True)
-def bound_memory():
-  """Bounds the memory after each test."""
-  yield
-  _bound_memory()
 
 
 @pytest.fixture(name='exported', scope='session')

@@ -37,15 +37,6 @@ class Some:
 '''
 
 
-def _found(source):
-  """Returns all replacements, as pairs of old and new tokens."""
-  return {
-    (mutant.before, mutant.after)
-    for place in mutated_tokens.find('some.py', source.encode())
-    for mutant in place
-  }
-
-
 @pytest.mark.parametrize(
   'source, expected',
   [
@@ -71,7 +62,9 @@ def _found(source):
   ],
 )
 def test_mutated_tokens(source, expected):
-  assert _found(source) == expected
+  places = mutated_tokens.find('some.py', source.encode())
+  found = {(mutant.before, mutant.after) for x in places for mutant in x}
+  assert found == expected
 
 
 def test_a_mutant_is_valid_and_changes_its_line():

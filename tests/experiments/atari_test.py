@@ -131,12 +131,6 @@ def _act(environment, action, times):
   return tuple(map(int, environment.ram()[[42, 43]]))
 
 
-def _red_columns(screen):
-  """Returns the columns of the screen that show the player's red clothes."""
-  red = (screen[75:92] == (200, 72, 72)).all(axis=-1)
-  return np.flatnonzero(red.any(axis=0))
-
-
 def test_the_position_in_memory_matches_the_screen():
   environment = atari.Atari('montezuma_revenge', seed=0)
   environment.reset()
@@ -147,7 +141,9 @@ def test_the_position_in_memory_matches_the_screen():
     before = x
     x, same_y = _act(environment, action, 2)
     assert same_y == y and sign * (x - before) > 4
-    columns = _red_columns(environment.render_rgb())
+    # The columns of the screen that show the player's red clothes.
+    red = (environment.render_rgb()[75:92] == (200, 72, 72)).all(axis=-1)
+    columns = np.flatnonzero(red.any(axis=0))
     assert abs(columns.mean() - (x + 3)) < 2
   # The player steps off the platform and falls.
   assert _act(environment, _RIGHT, 12)[1] < y

@@ -30,11 +30,7 @@ def test_released_batches_are_filled_again(make_replay):
 def test_stop_while_waiting_for_data(make_replay):
   sampler = make_replay().sampler()
   outcomes = []
-
-  def consume():
-    outcomes.append(list(sampler))
-
-  consumer = threading.Thread(target=consume)
+  consumer = threading.Thread(target=lambda: outcomes.append(list(sampler)))
   consumer.start()
   time.sleep(0.1)
   start = time.monotonic()

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from experiments.harness import dataset as dataset_lib
 from experiments.paper import artifacts, claims, effects, published, results
 from tests.experiments.paper import fake_results as fake
 from tests.experiments.paper.fake_results import FAR, NEAR, SUITES
@@ -178,8 +177,7 @@ def test_environments_that_one_arm_lacks_are_ignored_for_all_arms():
 def _reading(reading, values, **columns):
   run = fake.run('bt_ngu', FAR, 0)
   scores = fake.curve(run, values, **columns)
-  indexed = results.Results(dataset_lib.Dataset((run,), tuple(scores)))
-  return reading(indexed, run)
+  return reading(results.Results(fake.data([run], scores)), run)
 
 
 @pytest.mark.parametrize(
