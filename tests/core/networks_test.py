@@ -18,11 +18,11 @@ _SHAPE = (5, 6, 2)
 
 
 @functools.lru_cache
-def _built(num_extra=0, **changes):
+def _built(num_extra=0, torso='small', shape=_SHAPE, **changes):
   """Returns a small network, its parameters and its jitted unroll."""
   sizes = {'torso_size': 8, 'lstm_size': 6, 'head_size': 7}
-  config = config_lib.NetworkConfig(torso='small', **{**sizes, **changes})
-  network = networks.make_q_network(config, _SHAPE, 4, num_extra)
+  config = config_lib.NetworkConfig(torso=torso, **{**sizes, **changes})
+  network = networks.make_q_network(config, shape, 4, num_extra)
   params = toys.random_params(network.init, scale=0.2)
   return network, params, toys.unroll_of(network)
 
@@ -62,9 +62,18 @@ def test_sizes(torso, shape, extra, weights, features):
   assert network.num_choices == 18 + extra
 
 
-def test_values_equal_float64():
-  network, params, unroll = _built(num_extra=1)
-  inputs = toys.network_inputs(6, 2, 4, _SHAPE)
+@pytest.mark.parametrize(
+  'torso, shape, strides, divisor',
+  [
+    ('small', _SHAPE, (1, 2), 10.0),
+    ('nature', (36, 44, 2), (4, 2, 1), 255.0),
+    ('workshop', (20, 28, 2), (4, 2), 255.0),
+  ],
+)
+def test_values_equal_float64(torso, shape, strides, divisor):
+  network, params, unroll = _built(num_extra=1, torso=torso, shape=shape)
+  observations, *others = toys.network_inputs(6, 2, 4, shape)
+  inputs = observations * np.uint8(divisor / 10), *others
   actual, _ = unroll(params, *inputs, toys.zero_state(network, 2))
   assert actual.shape == (6, 2, 5)
   for b in range(2):
@@ -72,8 +81,8 @@ def test_values_equal_float64():
       params,
       *(x[:, b] for x in inputs),
       num_actions=4,
-      strides=(1, 2),
-      divisor=10.0,
+      strides=strides,
+      divisor=divisor,
     )
     np.testing.assert_allclose(actual[:, b], expected, rtol=1e-4, atol=1e-5)
 
