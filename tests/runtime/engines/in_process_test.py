@@ -159,7 +159,8 @@ def test_the_files_of_a_run(whole, agent):
     'in_process'
   )
   episodes = read(folder, 'actor')
-  assert len(episodes) > 3 and len(read(folder, 'learner')) > 1
+  steps = [int(row['learner_steps']) for row in read(folder, 'learner')]
+  assert len(episodes) > 3 and steps[:2] == [10, 20]
   assert any(float(row['intrinsic_return']) > 0 for row in episodes)
   evaluations = read(folder, 'evaluator')
   steps = [int(row['actor_steps']) for row in evaluations]
