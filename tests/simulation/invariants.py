@@ -105,7 +105,8 @@ class Ledger:
       learner, counts = caller.node, result[1]
       at = counts['actor_steps'], learner._learner.learner_steps
       logs = {'actor': server.node._logger('actor'), 'learner': learner._logger}
-      self._rows_at[at] = {k: log._table.num_rows for k, log in logs.items()}
+      rows = {k: log._table.num_rows for k, log in logs.items()}
+      self._rows_at.setdefault(at, rows)  # Later rows may be unsynced.
     elif method == 'resume':
       self._expected = arguments[0].get('actor_steps', 0)
       # Steps that a failure has undone may be repeated with other episodes.
