@@ -303,6 +303,17 @@ def test_a_server_that_does_not_fit_its_part_of_a_gpu_is_refused(
   check(run, assembly.Agent(config_lib.NGUConfig(), ATARI), refused)
 
 
+def test_two_processes_cannot_use_a_tpu(set_devices, monkeypatch):
+  set_devices()
+  agent = fakes.make_agent('ngu')
+  for local in ({'inference': 'local'}, {'lp_launch_type': 'local_mt'}):
+    for uses_tpu in (False, True):
+      monkeypatch.setattr(devices_lib, 'uses_tpu', lambda x=uses_tpu: x)
+      check(dataclasses.replace(make_server_run(2), **local), agent, None)
+      refused = "^inference='server' selects .* a TPU" if uses_tpu else None
+      check(make_server_run(2), agent, refused)
+
+
 @pytest.mark.parametrize(
   'variables, learner, inference',
   [

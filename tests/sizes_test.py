@@ -23,7 +23,7 @@ AT_MOST = {
   'lines of code in benchmarks': 2_655,
   'classes': 249,
   'public class names that several classes have': 2,
-  'lines of tests': 30_200,
+  'lines of tests': 30_060,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

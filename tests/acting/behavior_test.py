@@ -95,6 +95,13 @@ def test_a_core_that_proposes_a_non_integer_is_an_error(action):
     core.step((), None, ())
 
 
+def test_behaviors_cannot_change_what_they_are_shown():
+  (shown,) = behavior_lib.read_only([OBSERVATION])
+  with pytest.raises(ValueError, match='read-only'):
+    shown[0] = 1
+  OBSERVATION[0] = 0  # The original stays writable.
+
+
 def test_a_proposal_out_of_range_is_named():
   proposing = [fakes.Proposing(0, name) for name in ('one', 'two')]
 
