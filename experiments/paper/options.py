@@ -33,7 +33,7 @@ def read(words: Sequence[str], description: str) -> argparse.Namespace:
 
   Returns:
     The flags by name. `command` is empty to make artifacts from scratch,
-    `folder` is a `folders.Folder`, `request` a `declarations.Request`, and
+    `folder` is a `folders.Folder`, `request` a `required_runs.Request`, and
     `slots` are the slots of this machine.
 
   Raises:
