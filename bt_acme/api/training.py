@@ -242,7 +242,7 @@ def _start(
   for name, value, declared in (
     ('env', env, checks.setting('')),
     ('preset', preset, checks.setting('')),
-    ('progress', progress, checks.setting('', choices=tuple(_DISPLAYS))),
+    ('progress', progress, checks.choice(*_DISPLAYS)),
     ('num_environments', num_environments, checks.setting(1, above=0)),
   ):
     checks.check_value(name, value, declared)

@@ -61,6 +61,15 @@ def define(config_class: type) -> None:
       )
 
 
+def given(config_class: type) -> dict[str, Any]:
+  """Returns the values of the flags that the user has set, by setting."""
+  return {
+    name: FLAGS[name].value
+    for name in names.settings_of(config_class)
+    if FLAGS[name].present
+  }
+
+
 def from_flags(
   config_class: type, overrides: names.Values | None = None
 ) -> Any:
@@ -76,11 +85,7 @@ def from_flags(
   Raises:
     ValueError: if a value is invalid or an override is unknown.
   """
-  values = dict(overrides or {})
-  for name in names.settings_of(config_class):
-    if FLAGS[name].present or name not in values:
-      values[name] = FLAGS[name].value
-  return names.build(config_class, values)
+  return names.build(config_class, {**(overrides or {}), **given(config_class)})
 
 
 def run_main(main: Main, config_class: type | None = None) -> None:

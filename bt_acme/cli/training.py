@@ -55,8 +55,7 @@ def read(settings_class: type) -> Any:
   in this process. Otherwise, JAX would reserve all memory of a GPU just for the
   initial weights.
   """
-  known = names.settings_of(settings_class)
-  given = {name: FLAGS[name].value for name in known if FLAGS[name].present}
+  given = flags.given(settings_class)
   preset = presets.get(FLAGS.preset, settings_class, given)
   settings = flags.from_flags(settings_class, preset)
   if not settings.run.workdir:

@@ -2,10 +2,10 @@
 
 A setting is a field of a frozen dataclass, and the docstring of the class
 describes it under `Attributes`; the flags of the launch scripts take their help
-from there. `setting` limits the values of a field, and `check` rejects all
-others, so that each fact about a setting is written once. A `__post_init__`
-method adds only checks of several fields together. Checks of several groups are
-in `config.agent` and `assembly`, and those of the machine in
+from there. `setting` and `choice` limit the values of a field, and `check`
+rejects all others, so that each fact about a setting is written once. A
+`__post_init__` method adds only checks of several fields together. Checks of
+several groups are in `config.agent` and `assembly`, and those of the machine in
 `runtime.launch_checks`.
 """
 
@@ -42,18 +42,16 @@ def setting(
   minimum: float | None = None,
   above: float | None = None,
   maximum: float | None = None,
-  choices: tuple[object, ...] = (),
   hint: str = '',
   largest: float = _LARGEST,
 ) -> Any:
-  """Declares a setting whose range or choices are limited.
+  """Declares a setting whose range is limited.
 
   Args:
     default: a bool, int, float or str; values must have the same type.
     minimum: the smallest allowed value.
     above: an exclusive lower bound, used instead of `minimum`.
     maximum: the largest allowed value.
-    choices: all allowed values, or empty if only the range is limited.
     hint: a sentence that is appended to errors about the range.
     largest: the absolute value above which a number can only be a mistake.
       A `maximum`, which follows from the meaning of the setting, replaces it.
@@ -63,13 +61,27 @@ def setting(
   """
   limits = {
     **{'minimum': minimum, 'above': above, 'maximum': maximum},
-    **{'choices': choices, 'hint': hint, 'largest': largest},
+    **{'choices': (), 'hint': hint, 'largest': largest},
   }
   return dataclasses.field(default=default, metadata=limits)
 
 
+def choice(default: Any, *others: Any) -> Any:
+  """Declares a setting that has only a few allowed values.
+
+  Args:
+    default: the default, which is the first choice.
+    *others: the other choices, of the same type.
+
+  Returns:
+    A `dataclasses.field`; its metadata has the same names as that of `setting`.
+  """
+  limits = {**setting(default).metadata, 'choices': (default, *others)}
+  return dataclasses.field(default=default, metadata=limits)
+
+
 def limits_of(field: 'dataclasses.Field[Any]') -> Limits:
-  """Returns the limits of a setting, by the names of `setting`'s arguments."""
+  """Returns the limits of a setting: the arguments of `setting`, `choices`."""
   return field.metadata or setting(field.default).metadata
 
 

@@ -95,9 +95,7 @@ class IntrinsicConfig:
     ```
   """
 
-  intrinsic_reward: str = checks.setting(
-    'ngu', choices=('ngu', 'rnd', 'constant')
-  )
+  intrinsic_reward: str = checks.choice('ngu', 'rnd', 'constant')
   embedding_size: int = checks.setting(
     32, above=0, largest=network.LARGEST_LAYER
   )
@@ -115,18 +113,16 @@ class IntrinsicConfig:
   pseudo_count: float = checks.setting(1e-3, minimum=0)
   max_similarity: float = checks.setting(8.0, above=0)
   reward_scale_limit: float = checks.setting(5.0, minimum=1)
-  reward_observation: str = checks.setting(
-    'current', choices=('current', 'next')
-  )
-  alpha_offset: float = checks.setting(0.0, choices=(0.0, 1.0))
-  error_deviation: str = checks.setting('one', choices=('one', 'floor'))
-  statistics_scope: str = checks.setting('life', choices=('life', 'episode'))
+  reward_observation: str = checks.choice('current', 'next')
+  alpha_offset: float = checks.choice(0.0, 1.0)
+  error_deviation: str = checks.choice('one', 'floor')
+  statistics_scope: str = checks.choice('life', 'episode')
   error_decay: float = checks.setting(0.0, minimum=0, maximum=1)
   distance_decay: float = checks.setting(0.0, minimum=0, maximum=1)
   constant_reward: float = 1.0
   intrinsic_learning_rate: float = checks.setting(5e-4, above=0, largest=1)
   intrinsic_steps: int = checks.setting(5, above=0)
-  intrinsic_window: str = checks.setting('last', choices=('last', 'spread'))
+  intrinsic_window: str = checks.choice('last', 'spread')
   inverse_dynamics_l2: float = checks.setting(1e-5, minimum=0)
 
   @property

@@ -60,7 +60,7 @@ class LearnerConfig:
     ```
   """
 
-  loss: str = checks.setting('q_lambda', choices=('q_lambda', 'retrace'))
+  loss: str = checks.choice('q_lambda', 'retrace')
   trace_decay: float = checks.setting(0.7, minimum=0, maximum=1)
   discount: float = checks.setting(0.99, minimum=0, maximum=1)
   value_rescaling_epsilon: float = checks.setting(1e-3, minimum=0)
@@ -74,9 +74,7 @@ class LearnerConfig:
   publish_period: int = checks.setting(10, above=0)
   num_devices: int = checks.setting(1, minimum=0)
   double_q: bool = True
-  behavior_labels: str = checks.setting(
-    'both', choices=('both', 'extra', 'primitive')
-  )
+  behavior_labels: str = checks.choice('both', 'extra', 'primitive')
   duplicate_flights: bool = True
 
   def __post_init__(self) -> None:

@@ -59,18 +59,12 @@ def build(config_class: type, values: Values) -> Any:
     ValueError: if a name is unknown or a value is invalid.
   """
   _check_known(values, settings_of(config_class), config_class)
-  return config_class(
-    **{
-      name: dataclasses.replace(
-        group,
-        **{
-          field.name: values[field.name]
-          for field in dataclasses.fields(group)
-          if field.name in values
-        },
-      )
-      for name, group in groups(config_class).items()
-    }
+  return from_dict(
+    config_class,
+    {
+      group: {name: values[name] for name in settings if name in values}
+      for group, settings in to_dict(config_class()).items()
+    },
   )
 
 
@@ -118,15 +112,21 @@ def from_dict(config_class: type, values: Values) -> Any:
     agent = config.from_dict(config.R2D2Config, values)
     ```
   """
-  fields = {field.name: field for field in dataclasses.fields(config_class)}
-  _check_known(values, fields, config_class)
-  return config_class(
+  return _replaced(config_class(), values)
+
+
+def _replaced(settings: Any, values: Values) -> Any:
+  """Returns settings with new values, which are nested like the settings."""
+  known = vars(settings)
+  _check_known(values, known, type(settings))
+  return dataclasses.replace(
+    settings,
     **{
-      name: from_dict(type(fields[name].default), value)
-      if dataclasses.is_dataclass(fields[name].default)
+      name: _replaced(known[name], value)
+      if dataclasses.is_dataclass(known[name])
       else value
       for name, value in values.items()
-    }
+    },
   )
 
 

@@ -45,21 +45,15 @@ class NetworkConfig:
     ```
   """
 
-  torso: str = checks.setting(
-    'auto', choices=('auto', 'nature', 'workshop', 'small')
-  )
+  torso: str = checks.choice('auto', 'nature', 'workshop', 'small')
   torso_size: int = checks.setting(512, above=0, largest=LARGEST_LAYER)
   lstm_size: int = checks.setting(
     512, minimum=0, hint='0 removes the LSTM.', largest=LARGEST_LAYER
   )
   head_size: int = checks.setting(512, above=0, largest=LARGEST_LAYER)
-  reward_input: str = checks.setting(
-    'tanh', choices=('tanh', 'signed_hyperbolic', 'raw')
-  )
-  torso_dtype: str = checks.setting('float32', choices=('float32', 'bfloat16'))
-  matmul_precision: str = checks.setting(
-    'default', choices=('default', 'tensorfloat32', 'float32')
-  )
+  reward_input: str = checks.choice('tanh', 'signed_hyperbolic', 'raw')
+  torso_dtype: str = checks.choice('float32', 'bfloat16')
+  matmul_precision: str = checks.choice('default', 'tensorfloat32', 'float32')
 
   def __post_init__(self) -> None:
     checks.check(self)

@@ -56,10 +56,8 @@ class ReplayConfig:
   samples_per_insert: float = checks.setting(0.4, above=0)
   priority_exponent: float = checks.setting(0.9, minimum=0, maximum=1)
   max_priority_weight: float = checks.setting(0.9, minimum=0, maximum=1)
-  initial_priority: str = checks.setting(
-    'actor', choices=('actor', 'largest', 'one')
-  )
-  codec: str = checks.setting('blocks', choices=('blocks', 'tensors'))
+  initial_priority: str = checks.choice('actor', 'largest', 'one')
+  codec: str = checks.choice('blocks', 'tensors')
 
   def __post_init__(self) -> None:
     checks.check(self)

@@ -113,8 +113,8 @@ class RunConfig:
 
   env: str = 'montezuma_revenge'
   num_stacked: int = checks.setting(0, minimum=0, largest=64)
-  lp_launch_type: str = checks.setting(
-    'local_mp', choices=('in_process', 'local_mp', 'local_mt', 'ray')
+  lp_launch_type: str = checks.choice(
+    'local_mp', 'in_process', 'local_mt', 'ray'
   )
   ray_address: str = ''
   ray_python: str = '.venv-ray/bin/python'
@@ -137,7 +137,7 @@ class RunConfig:
   snapshot_steps: str = ''
   open_ports: bool = False
   replay_port: int = checks.setting(0, minimum=0, maximum=65535)
-  inference: str = checks.setting('local', choices=('local', 'server'))
+  inference: str = checks.choice('local', 'server')
   max_restarts: int = checks.setting(3, minimum=0)
   watchdog_seconds: float = checks.setting(600.0, minimum=10)
 

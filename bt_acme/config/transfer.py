@@ -163,19 +163,17 @@ class TransferConfig:
   flights: bool = True
   extra_action: bool = True
   extra_action_margin: float = checks.setting(0.0, minimum=0)
-  choice_rule: str = checks.setting('greedy', choices=('greedy', 'boltzmann'))
+  choice_rule: str = checks.choice('greedy', 'boltzmann')
   choice_temperature: float = checks.setting(0.1, above=0)
-  flight_law: str = checks.setting(
-    'zeta', choices=('zeta', 'jump_start', 'until_agent', 'triggered')
+  flight_law: str = checks.choice(
+    'zeta', 'jump_start', 'until_agent', 'triggered'
   )
   jump_start_rate: float = checks.setting(0.1, above=0, maximum=0.9)
   jump_start_tolerance: float = checks.setting(0.25, above=0)
   jump_start_window: int = checks.setting(5, minimum=1)
   until_agent_margin: float = checks.setting(0.0, minimum=0)
   promise_steps: int = checks.setting(5, minimum=1, maximum=1_000)
-  flight_probability: str = checks.setting(
-    'log_uniform', choices=('log_uniform', 'epsilon')
-  )
+  flight_probability: str = checks.choice('log_uniform', 'epsilon')
   min_flight_probability: float = checks.setting(
     1e-4, above=0, maximum=1, hint=_NO_FLIGHTS
   )
@@ -188,30 +186,21 @@ class TransferConfig:
   )
   flight_epsilon: float = checks.setting(0.0, minimum=0, maximum=1)
   behavior_roles: str = ''
-  flight_priorities: str = checks.setting('fixed', choices=('fixed', 'learned'))
-  priority_signal: str = checks.setting(
-    'discovery',
-    choices=('discovery', 'return', 'novelty', 'discovery_then_novelty'),
+  flight_priorities: str = checks.choice('fixed', 'learned')
+  priority_signal: str = checks.choice(
+    'discovery', 'return', 'novelty', 'discovery_then_novelty'
   )
   priority_window: int = checks.setting(64, minimum=1, maximum=100_000)
   priority_temperature: float = checks.setting(0.1, above=0)
   priority_floor: float = checks.setting(0.1, minimum=0, maximum=1)
-  behavior_draws: str = checks.setting(
-    'auto', choices=('auto', 'flight', 'episode')
-  )
+  behavior_draws: str = checks.choice('auto', 'flight', 'episode')
   kickstarting: float = checks.setting(0.0, minimum=0)
   kickstarting_steps: int = checks.setting(10_000, minimum=1)
   kickstarting_temperature: float = checks.setting(0.1, minimum=1e-6)
-  flight_recurrent_state: str = checks.setting(
-    'advance', choices=('advance', 'hold')
-  )
-  flight_behavior_state: str = checks.setting(
-    'advance', choices=('advance', 'restart')
-  )
+  flight_recurrent_state: str = checks.choice('advance', 'hold')
+  flight_behavior_state: str = checks.choice('advance', 'restart')
   behavior_epsilon: float = checks.setting(0.01, minimum=0, maximum=1)
-  behavior_reward_input: str = checks.setting(
-    'recompute', choices=('recompute', 'zero')
-  )
+  behavior_reward_input: str = checks.choice('recompute', 'zero')
 
   @property
   def boltzmann_temperature(self) -> float:

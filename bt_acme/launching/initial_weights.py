@@ -27,8 +27,8 @@ class WeightsConfig:
   """
 
   init_from: str = ''
-  init: str = checks.setting('full', choices=('full', 'partial'))
-  extra_init: str = checks.setting('fresh', choices=('fresh', 'mean'))
+  init: str = checks.choice('full', 'partial')
+  extra_init: str = checks.choice('fresh', 'mean')
 
   def __post_init__(self) -> None:
     checks.check(self)
