@@ -102,11 +102,12 @@ class Settings(SphinxDirective):
 
 
 class Presets(SphinxDirective):
-  """Shows what each preset changes."""
+  """Shows what each preset changes, and why."""
 
   def run(self):
     """Returns a table for each preset."""
-    self.env.note_dependency(presets.__file__)
+    for suffix in ('.py', '.json'):
+      self.env.note_dependency(str(ROOT / f'bt_acme/config/presets{suffix}'))
     defaults = {
       **presets.names.defaults_of(agent.NGUConfig),
       **presets.names.defaults_of(agent.BTConfig),
@@ -122,6 +123,8 @@ class Presets(SphinxDirective):
         f'{agents.lstrip(", ") or "all"} |'
         for setting, value, agents in preset.all_settings
       ]
+      lines.append('')
+      lines += [f'- `{name}`: {text}' for name, text in preset.reasons.items()]
       lines.append('')
     return _parse(self, lines)
 
