@@ -72,8 +72,7 @@ def describe(
     name = f'{re.sub("[^0-9a-z-]+", "-", env.lower()).strip("-")}.gif'
     pictures[name] = episode_records.film(
       assembly.moved(behavior.agent, env),
-      behavior.variables,
-      behavior.statistics,
+      behavior.learned,
       suffix='.gif',
       epsilon=epsilon,
       seed=seed,

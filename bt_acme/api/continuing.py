@@ -6,7 +6,7 @@ import re
 import signal
 from typing import Any, Mapping, Sequence
 
-from bt_acme import assembly, behaviors, environments
+from bt_acme import behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme.api import banks, runs, training
 from bt_acme.config import checks, names
@@ -59,7 +59,7 @@ def continual(
     ```
   """
   bank = bank if isinstance(bank, banks.Bank) else banks.Bank(bank)
-  _check(tasks, bank, workdir, settings)
+  _check(tasks, bank, max_actor_steps, workdir, settings)
   folders = [
     pathlib.Path(workdir) / name_of(number, task)
     for number, task in enumerate(tasks)
@@ -142,6 +142,7 @@ def _refuse(name: str, value: Any) -> None:
 def _check(
   tasks: Sequence[str],
   bank: banks.Bank,
+  max_actor_steps: int,
   workdir: runs.PathLike,
   settings: Mapping[str, Any],
 ) -> None:
@@ -162,24 +163,17 @@ def _check(
     checks.path('workdir', workdir).resolve() != bank.folder.resolve(),
     f'workdir={str(workdir)!r} is the directory of the bank. Choose another.',
   )
-  spec = assembly.spec_by_name(
-    ','.join(tasks), num_stacked=settings.get('num_stacked', 0)
-  )
-  transferred = bank.behaviors()
-  for behavior in transferred:
-    behavior.validate(spec.observation_shape, spec.num_actions)
-  arguments = inspect.signature(training.transfer).parameters
-  config, _ = training.configure(
-    config_lib.BTConfig,
-    spec,
-    settings.get('preset', 'auto'),
-    {k: v for k, v in settings.items() if k not in arguments},
-    transferred,
-  )
   # The last run has at most this many behaviors.
   policies = [behaviors.ActionRepeat()] * (len(tasks) - 1)
-  if transferred or policies:
-    assembly.Agent(config, spec, (*transferred, *policies), ())
+  call = inspect.signature(training.transfer).bind(
+    ','.join(tasks),
+    [*bank.behaviors(), *policies] or 'action_repeat',
+    max_actor_steps=max_actor_steps,
+    workdir=workdir,
+    **settings,
+  )
+  call.apply_defaults()
+  training.prepare(config_lib.BTConfig, **call.arguments)
 
 
 def _finished(
@@ -202,6 +196,6 @@ def _learn(task: str, bank: banks.Bank, **arguments: Any) -> runs.Run:
   if bank.names():
     return training.transfer(task, bank, **arguments)
   of_transfer = config_lib.TransferConfig.__dataclass_fields__
-  for name in ('behavior_weights', *of_transfer):
+  for name in ('behavior_weights', 'extra_init', *of_transfer):
     arguments.pop(name, None)
   return training.train(task, **arguments)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bt_acme import environments, memory_check
+from bt_acme import environments
 from bt_acme.api import loading
 from bt_acme.config import checks
 from bt_acme.evaluation import episode_records, tables
@@ -183,11 +183,9 @@ def evaluate(
   """
   checks.check_value('episodes', episodes, checks.setting(1, above=0))
   agent, learned = loading.load_agent(source, env)
-  memory_check.check(memory_check.estimate_evaluation(agent, episodes))
   recordings = episode_records.play(
     agent,
-    learned.variables,
-    learned.statistics,
+    learned,
     episodes=episodes,
     seed=seed,
     epsilon=epsilon,

@@ -105,9 +105,7 @@ def load_agent(
     )
     return _following(source, env)
   policy = load_policy(source)
-  return assembly.moved(policy.agent, env), assembly.Learned(
-    policy.actor_steps, policy.variables, policy.statistics
-  )
+  return assembly.moved(policy.agent, env), policy.learned
 
 
 def _following(

@@ -35,6 +35,7 @@ class Run:
     agent: the agent: R2D2, NGU or BT with its configuration.
     workdir: the directory of the run's configuration, logs and checkpoint. A
       temporary one is deleted when this object is no longer in use.
+    learned: the policy so far, which consists of the next three attributes.
     actor_steps: the number of actor steps taken so far.
     variables: the learned parameters, as NumPy arrays.
     statistics: the statistics of the intrinsic reward; None for an agent
@@ -74,8 +75,8 @@ class Run:
 
   def _read(self) -> None:
     """Reads the learned parameters; logs are read on first access."""
-    learned = recorded_agent.read_policy(self._config, self.agent)
-    self.actor_steps, self.variables, self.statistics = learned
+    self.learned = recorded_agent.read_policy(self._config, self.agent)
+    self.actor_steps, self.variables, self.statistics = self.learned
     for log in ('episodes', 'learner', 'evaluations'):
       vars(self).pop(log, None)
 

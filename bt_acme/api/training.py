@@ -93,7 +93,7 @@ def pretrain(
     behavior = ngu.export('runs/explorer')
     ```
   """
-  return _start(config_lib.NGUConfig, **locals())
+  return prepare(config_lib.NGUConfig, **locals()).resume()
 
 
 def train(
@@ -145,7 +145,7 @@ def train(
     )
     ```
   """
-  return _start(config_lib.R2D2Config, **locals())
+  return prepare(config_lib.R2D2Config, **locals()).resume()
 
 
 def transfer(
@@ -209,7 +209,7 @@ def transfer(
   """
   if isinstance(behavior, banks.Bank):
     behavior = named_behaviors.load_bank(behavior.folder)
-  return _start(config_lib.BTConfig, **locals())
+  return prepare(config_lib.BTConfig, **locals()).resume()
 
 
 # By the configuration of their agent.
@@ -220,7 +220,7 @@ _FUNCTIONS: Mapping[type, Callable[..., runs.Run]] = {
 }
 
 
-def _start(
+def prepare(
   config_class: type[config_lib.R2D2Config],
   *,
   env: str,
@@ -238,7 +238,7 @@ def _start(
   init: str = 'full',
   extra_init: str = 'fresh',
 ) -> runs.Run:
-  """Creates an agent and runs it; see `pretrain`, `train` and `transfer`."""
+  """Returns the run of `pretrain`, `train` or `transfer`, not yet started."""
   for name, value, declared in (
     ('env', env, checks.setting('')),
     ('preset', preset, checks.setting('')),
@@ -259,7 +259,7 @@ def _start(
     checks.require(
       bool(transferred), f'behavior={behavior!r} is empty. Pass a behavior.'
     )
-  config, of_run = configure(config_class, spec, preset, settings, transferred)
+  config, of_run = _configure(config_class, spec, preset, settings, transferred)
   run = run_config.RunConfig(
     env=env,
     lp_launch_type='in_process',
@@ -285,7 +285,7 @@ def _start(
     make_display=_DISPLAYS[progress],
     callbacks=functions,
     **recorded_agent.start_options(agent, seed, weights, source),
-  ).resume()
+  )
 
 
 def _path(name: str, value: Any) -> str:
@@ -293,7 +293,7 @@ def _path(name: str, value: Any) -> str:
   return '' if value == '' else str(checks.path(name, value))
 
 
-def configure(
+def _configure(
   config_class: type[config_lib.R2D2Config],
   spec: assembly.EnvironmentSpec,
   preset: str,

@@ -106,8 +106,7 @@ def show(
   return Video(
     episode_records.film(
       agent,
-      learned.variables,
-      learned.statistics,
+      learned,
       suffix='.webm',
       seed=seed,
       epsilon=epsilon,

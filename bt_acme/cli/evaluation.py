@@ -11,7 +11,6 @@ from bt_acme import (
   compilation_cache,
   environments,
   files,
-  memory_check,
 )
 from bt_acme.api import runs
 from bt_acme.behaviors import exported_folder
@@ -105,11 +104,9 @@ def run(config: EvaluationConfig) -> None:
   compilation_cache.enable()
   policy = load(config)
   agent = assembly.moved(policy.agent, config.env)
-  memory_check.check(memory_check.estimate_evaluation(agent, config.episodes))
   recordings = episode_records.play(
     agent,
-    policy.variables,
-    policy.statistics,
+    policy.learned,
     episodes=config.episodes,
     seed=config.seed,
     epsilon=config.epsilon if config.epsilon >= 0 else None,

@@ -6,7 +6,7 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from bt_acme import assembly, environments
+from bt_acme import assembly, environments, memory_check
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
@@ -56,8 +56,7 @@ class Recording(NamedTuple):
 
 def play(
   agent: assembly.Agent,
-  variables: assembly.Variables,
-  statistics: reward_lib.IntrinsicStatistics | None,
+  learned: assembly.Learned,
   *,
   episodes: int = 1,
   seed: int,
@@ -74,8 +73,7 @@ def play(
 
   Args:
     agent: the agent that acts, with the name of the environment.
-    variables: the parameters of the agent.
-    statistics: the statistics of the agent's intrinsic reward, if any.
+    learned: the policy of the agent.
     episodes: the number of episodes, and of environments.
     seed: the random seed of the episodes.
     epsilon: the probability of a random action; None for the agent's
@@ -90,9 +88,11 @@ def play(
     The episodes, in the order of the environments.
 
   Raises:
-    ValueError: if `seed` is out of range, or if there are fewer episodes than
-      environments in the list of names.
+    ValueError: if `seed` is out of range, if there are fewer episodes than
+      environments in the list of names, or if the episodes need more memory
+      than this machine has.
   """
+  memory_check.check(memory_check.estimate_evaluation(agent, episodes))
   settings = run_config.RunConfig.__dataclass_fields__
   checks.check_value('seed', seed, settings['seed'])
   num_names = len(environments.names_in(agent.spec.name))
@@ -129,7 +129,11 @@ def play(
 
   try:
     recordings = record(
-      evaluator, variables, statistics, on_step=on_step, on_end=on_end
+      evaluator,
+      learned.variables,
+      learned.statistics,
+      on_step=on_step,
+      on_end=on_end,
     )
     if writer:
       writer.close()
@@ -142,8 +146,7 @@ def play(
 
 def film(
   agent: assembly.Agent,
-  variables: assembly.Variables,
-  statistics: reward_lib.IntrinsicStatistics | None,
+  learned: assembly.Learned,
   *,
   suffix: str,
   **options: Any,
@@ -152,14 +155,13 @@ def film(
 
   Args:
     agent: see `play`.
-    variables: see `play`.
-    statistics: see `play`.
+    learned: see `play`.
     suffix: `.webm` or `.gif`.
     **options: the other arguments of `play`.
   """
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / f'episode{suffix}'
-    play(agent, variables, statistics, video=str(path), **options)
+    play(agent, learned, video=str(path), **options)
     return path.read_bytes()
 
 

@@ -77,6 +77,8 @@ def test_evaluations_count_only_their_own_steps_and_have_no_flights(made):
 
 
 def test_an_interrupted_video_leaves_no_file(made, tmp_path, monkeypatch):
+  agent, variables = made
+  learned = assembly.Learned(0, variables, None)
   path = tmp_path / 'v.webm'
 
   def stop(*args):
@@ -85,7 +87,7 @@ def test_an_interrupted_video_leaves_no_file(made, tmp_path, monkeypatch):
 
   monkeypatch.setattr(control_view.ControlView, 'last_frame', stop)
   with pytest.raises(KeyboardInterrupt):
-    episode_records.play(*made, None, seed=5, video=str(path))
+    episode_records.play(agent, learned, seed=5, video=str(path))
   assert not list(tmp_path.iterdir())
 
 
