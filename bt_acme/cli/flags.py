@@ -49,7 +49,7 @@ def define(config_class: type) -> None:
   Args:
     config_class: a dataclass whose fields are groups of settings.
   """
-  for group in names.groups(config_class).values():
+  for group in vars(config_class()).values():
     for name, text in checks.help_of(type(group)).items():
       default = getattr(group, name)
       _DEFINE[type(default)](
@@ -146,7 +146,7 @@ def _help(script: str, config_class: type | None) -> str:
   paragraphs = [inspect.getdoc(sys.modules['__main__']) or script]
   if own:
     paragraphs.append(_help_of_group('This script:', own))
-  for group in names.groups(config_class).values() if config_class else ():
+  for group in vars(config_class()).values() if config_class else ():
     title = (inspect.getdoc(type(group)) or '').partition('\n')[0]
     settings = [FLAGS[f.name] for f in dataclasses.fields(group)]
     paragraphs.append(_help_of_group(title, settings))

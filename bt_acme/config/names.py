@@ -14,22 +14,15 @@ _ALIASES = {'lr': 'learning_rate', 'gamma': 'discount', 'lambda': 'trace_decay'}
 _LISTED = 12  # Maximum number of choices listed after a suggestion.
 
 
-def groups(config_class: type) -> dict[str, Any]:
-  """Returns the default of each group of settings, by the group's name.
+def settings_of(config_class: type) -> dict[str, 'dataclasses.Field[Any]']:
+  """Returns the field of each setting of a configuration, by its name.
 
   Args:
     config_class: a dataclass whose fields are dataclasses of settings.
   """
   return {
-    field.name: field.default for field in dataclasses.fields(config_class)
-  }
-
-
-def settings_of(config_class: type) -> dict[str, 'dataclasses.Field[Any]']:
-  """Returns the field of each setting of a configuration, by its name."""
-  return {
     field.name: field
-    for group in groups(config_class).values()
+    for group in vars(config_class()).values()
     for field in dataclasses.fields(group)
   }
 
@@ -76,7 +69,10 @@ def part(settings: Any, config_class: type) -> Any:
     config_class: the configuration to build.
   """
   return config_class(
-    **{name: getattr(settings, name) for name in groups(config_class)}
+    **{
+      group.name: getattr(settings, group.name)
+      for group in dataclasses.fields(config_class)
+    }
   )
 
 

@@ -91,7 +91,7 @@ def get(
       f'preset={name!r} is unknown: {names.suggest(name, sorted(PRESETS))}'
     )
   preset = PRESETS[name]
-  explores = 'intrinsic' in names.groups(config_class)
+  explores = hasattr(config_class, 'intrinsic')
   settings = {
     **preset.settings,
     **(preset.pretraining_settings if explores else preset.task_settings),

@@ -11,9 +11,8 @@ from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.environments import vector
-from bt_acme.evaluation import control_view
+from bt_acme.evaluation import control_view, video_writer
 from bt_acme.evaluation import evaluator as evaluator_lib
-from bt_acme.evaluation import video as video_lib
 
 FRAMES_PER_SECOND = 15.0
 _MAX_FRAMES = 1_000
@@ -103,7 +102,9 @@ def play(
   )
   writer = None
   if video:
-    writer = video_lib.VideoWriter(video, frames_per_second=frames_per_second)
+    writer = video_writer.VideoWriter(
+      video, frames_per_second=frames_per_second
+    )
   evaluator = evaluator_lib.Evaluator(
     agent,
     episodes=episodes,

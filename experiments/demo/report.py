@@ -8,8 +8,7 @@ import numpy as np
 import bt_acme
 from bt_acme import environments
 from bt_acme.core import types
-from bt_acme.evaluation import control_view, plots, tables
-from bt_acme.evaluation import video as video_lib
+from bt_acme.evaluation import control_view, plots, tables, video_writer
 from experiments.demo import plan as plan_lib
 from experiments.harness import small_runs
 
@@ -118,7 +117,7 @@ def _draw_video(task: str, episodes: Iterable[Episode], path: str) -> None:
   environment: Any = environments.make(task, seed=0)
   columns, _ = environment.grid_size()
   view = control_view.ControlView(environment, scale=max(1, _CELLS // columns))
-  writer = video_lib.VideoWriter(path, frames_per_second=_FRAMES_PER_SECOND)
+  writer = video_writer.VideoWriter(path, frames_per_second=_FRAMES_PER_SECOND)
   actions, sources, total = most_informative(episodes)
   environment.reset()
   for action, source in zip(actions, sources, strict=True):

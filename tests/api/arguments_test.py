@@ -7,7 +7,7 @@ import pytest
 
 import bt_acme
 from bt_acme import behaviors
-from bt_acme.api import runs
+from bt_acme.api import continuing, runs, training
 
 
 @pytest.fixture(name='started')
@@ -110,6 +110,15 @@ def test_settings_of_a_preset_without_effect_are_omitted(name, started):
     bt_acme.transfer(
       *(env, behavior), extra_action_margin=0.2, flight_epsilon=0.2, **arguments
     )
+
+
+def test_a_first_task_ignores_settings_of_transfer(monkeypatch, tmp_path):
+  monkeypatch.setattr(training, 'train', lambda task, **arguments: arguments)
+  transferred = {'extra_init': 'mean', 'flight_exponent': 3.0}
+  bank = bt_acme.Bank(tmp_path / 'bank')
+  assert continuing._learn('Chain-5', bank, seed=1, **transferred) == {
+    'seed': 1
+  }
 
 
 def test_arguments_of_a_bank():

@@ -16,7 +16,7 @@ from bt_acme.core.intrinsic import rewards
 _GROUPS = {
   type(group)
   for config_class in config.AGENTS.values()
-  for group in names.groups(config_class).values()
+  for group in vars(config_class()).values()
 } | {run_config.RunConfig, evaluation.EvaluationConfig}
 _FIELDS = [
   (group, field)
@@ -177,6 +177,6 @@ def test_choices_match_the_code_that_reads_them(setting, known):
 
 @pytest.mark.parametrize('config_class', config.AGENTS.values())
 def test_no_two_settings_have_the_same_name(config_class):
-  groups = names.groups(config_class).values()
+  groups = vars(config_class()).values()
   number = sum(len(dataclasses.fields(group)) for group in groups)
   assert len(names.settings_of(config_class)) == number

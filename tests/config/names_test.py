@@ -15,6 +15,8 @@ def test_a_group_keeps_the_defaults_that_its_agent_gives_it():
     config_lib.NGUConfig().learner, batch_size=8
   )
   assert built.intrinsic.rnd_size == 4
+  nested = {'learner': {'batch_size': 8}, 'intrinsic': {'rnd_size': 4}}
+  assert names.from_dict(config_lib.NGUConfig, nested) == built
   # Related settings are set together.
   periods = {'trace_length': 7, 'sequence_period': 7}
   built = names.build(config_lib.R2D2Config, periods)

@@ -30,6 +30,8 @@ def test_a_preset_can_be_chosen_with_every_agent(name):
     names.build(config_class, chosen)
     used |= set(chosen)
   assert used == set(everything)
+  transfer = vars(config_lib.TransferConfig())
+  assert set(preset.reasons) <= set(everything) | set(transfer)
 
 
 def test_settings_for_a_task_are_left_out_in_pre_training():

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image, ImageSequence
 
 from bt_acme.core import types
-from bt_acme.evaluation import control_view, video
+from bt_acme.evaluation import control_view, video_writer
 
 
 class _Grid:
@@ -69,7 +69,7 @@ def test_frames_without_control_equal_the_rendering():
 @pytest.mark.parametrize('ending', ['gif', 'webm'])
 def test_video_writer(tmp_path, ending):
   path = tmp_path / f'v.{ending}'
-  writer = video.VideoWriter(str(path), frames_per_second=15)
+  writer = video_writer.VideoWriter(str(path), frames_per_second=15)
   grid = _Grid()
   view = control_view.ControlView(grid)
   for i, source in enumerate((types.OWN, types.EXTRA, types.FLIGHT)):
@@ -92,7 +92,7 @@ def test_video_writer(tmp_path, ending):
 
 def test_invalid_video_path(tmp_path):
   with pytest.raises(ValueError, match='video=.*v.avi.* must end in .webm or'):
-    video.VideoWriter(str(tmp_path / 'v.avi'), frames_per_second=15)
+    video_writer.VideoWriter(str(tmp_path / 'v.avi'), frames_per_second=15)
 
 
 def test_an_environment_without_images_is_refused():
