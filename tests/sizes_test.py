@@ -17,7 +17,7 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_175,
+  'lines of code': 24_052,
   'lines of code in bt_acme/runtime': 4_249,
   'lines of code in experiments': 4_470,
   'lines of code in benchmarks': 2_655,
