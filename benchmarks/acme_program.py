@@ -3,32 +3,22 @@
 import functools
 from typing import Any
 
-import launchpad as lp
 from acme.agents.jax import r2d2
 from acme.jax.layouts import distributed_layout
-from acme.utils import counting, loggers
+from acme.utils import loggers
 
 from benchmarks import acme_environment, acme_side, catalog
-from bt_acme.evaluation import logs
 from bt_acme.runtime import launcher, supervisor
 
 
-class _Probe:
-  """Logs the counts; replaces the node that limits the steps."""
+def _logger(workdir: str) -> loggers.Logger:
+  """Writes a row for each step of the learner to the path of our log.
 
-  def __init__(self, counter: counting.Counter, workdir: str):
-    self._counter = counter
-    self._log = logs.path_of(workdir, 'learner')
-
-  def run(self) -> None:
-    """Writes a row every half second to the path of our learner's log."""
-    self._log.parent.mkdir(parents=True)
-    with self._log.open('w', buffering=1) as file:
-      file.write('actor_steps,learner_steps\n')
-      while not lp.wait_for_stop(0.5):
-        counts = self._counter.get_counts()
-        steps = [counts.get(f'{who}_steps', 0) for who in ('actor', 'learner')]
-        file.write(f'{steps[0]},{steps[1]}\n')
+  As in dm-acme's default, a thread waits for the loss of the step.
+  """
+  return loggers.AsyncLogger(
+    loggers.CSVLogger(workdir, 'learner', add_uid=False, flush_every=1)
+  )
 
 
 class _Layout(distributed_layout.DistributedLayout):
@@ -48,12 +38,6 @@ class _Layout(distributed_layout.DistributedLayout):
 
   def actor(self, *args: Any) -> Any:
     return super().actor(*args)
-
-  def coordinator(
-    self, counter: counting.Counter, max_actor_steps: int
-  ) -> _Probe:
-    del max_actor_steps
-    return _Probe(counter, self._checkpointing_config.directory)
 
 
 def run(workdir: str, game: str, num_actors: int, **settings: Any) -> int:
@@ -77,14 +61,15 @@ def run(workdir: str, game: str, num_actors: int, **settings: Any) -> int:
     network_factory=functools.partial(
       acme_side.make_networks, config.batch_size
     ),
-    builder=acme_side.make_builder(spec, config),
+    builder=acme_side.make_builder(
+      spec, config, functools.partial(_logger, workdir)
+    ),
     policy_network=functools.partial(r2d2.make_behavior_policy, config=config),
     num_actors=num_actors,
     environment_spec=spec,
     actor_logger_fn=lambda actor_id: loggers.NoOpLogger(),
     device_prefetch=False,
     prefetch_size=config.prefetch_size,
-    max_number_of_steps=1,
     checkpointing_config=distributed_layout.CheckpointingConfig(
       directory=workdir, add_uid=False
     ),

@@ -8,6 +8,7 @@ dm-acme's examples.
 """
 
 import functools
+import types
 from typing import Any, Callable, Optional
 
 import acme
@@ -22,7 +23,7 @@ from acme.jax import networks
 from acme.jax.networks import embedding
 from acme.utils import loggers
 
-from benchmarks import acme_environment, acme_ngu, our_side
+from benchmarks import acme_environment, acme_ngu
 from bt_acme import assembly
 
 Step = reverb_base.Step
@@ -64,11 +65,13 @@ def make_config(**changes: Any) -> r2d2.R2D2Config:
 
 
 def make_builder(
-  spec: specs.EnvironmentSpec, config: r2d2.R2D2Config
+  spec: specs.EnvironmentSpec,
+  config: r2d2.R2D2Config,
+  make_logger: Callable[[], loggers.Logger] = loggers.NoOpLogger,
 ) -> r2d2.R2D2Builder:
-  """Makes dm-acme's builder without logging."""
+  """Makes dm-acme's builder; by default, its learner does not log."""
   made = make_networks(config.batch_size, spec)
-  return r2d2.R2D2Builder(made, config, loggers.NoOpLogger)
+  return r2d2.R2D2Builder(made, config, make_logger)
 
 
 def make_spec(game: str) -> specs.EnvironmentSpec:
@@ -80,8 +83,8 @@ class PeerActor:
   """An actor that plays one game in an `EnvironmentLoop`.
 
   Attributes:
-    learner: the source of parameters. Like `R2D2Learner.get_variables` in the
-      actor's process, it returns NumPy views of arrays on the device, which
+    params: the parameters. Like those of `R2D2Learner.get_variables` in the
+      actor's process, they are NumPy views of arrays on the device, which
       jitted calls use without copying. Parameters received through Courier, as
       in `e2e`, are copied at every step.
   """
@@ -108,8 +111,8 @@ class PeerActor:
     builder = make_builder(spec, config)
     key, made = jax.random.PRNGKey(0), make_networks(1, spec)
     state = acme_ngu.initial_state(made)
-    params = jax.device_get(made.unroll.init(key, state))
-    self.learner = our_side.FrozenLearner(lambda names: [params])
+    self.params = jax.device_get(made.unroll.init(key, state))
+    learner = types.SimpleNamespace(get_variables=lambda names: [self.params])
     adder = None
     if records:
       self._server = reverb.Server(builder.make_replay_tables(spec))
@@ -122,7 +125,7 @@ class PeerActor:
         acme_ngu.make_actor, made, intrinsic, num_memories
       )
     policy = r2d2.make_behavior_policy(made, config)
-    self._actor = make_actor(key, policy, adder, self.learner)
+    self._actor = make_actor(key, policy, adder, learner)
     self._loop = acme.EnvironmentLoop(
       self._environment, self._actor, logger=loggers.NoOpLogger()
     )
@@ -136,7 +139,3 @@ class PeerActor:
     timestep = self._environment.reset()
     self._actor.observe_first(timestep)
     return lambda: self._actor.select_action(timestep.observation)
-
-  def update_variables(self) -> None:
-    """Updates the parameters as after each step, but waits for them."""
-    self._actor.update(wait=True)

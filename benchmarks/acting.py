@@ -2,11 +2,14 @@
 
 import functools
 import os
-from typing import Iterator, List, Union
+from typing import Any, Iterator, List
+
+import jax
 
 from benchmarks import (
   acme_environment,
   acme_side,
+  core_parts,
   harness,
   limits,
   our_side,
@@ -150,27 +153,21 @@ def actor_scale() -> Iterator[harness.Comparison]:
     actor.close()
 
 
-def _fetched_megabytes(
-  actor: Union[our_side.ActorProcess, acme_side.PeerActor], turns: int
-) -> float:
-  """Returns the megabytes that an actor fetches in several vector steps."""
-  before = actor.learner.fetched_bytes
-  for _ in range(turns):
-    actor.update_variables()
-  return (actor.learner.fetched_bytes - before) / 1e6
+def _megabytes(params: Any) -> float:
+  return sum(x.nbytes for x in jax.tree.leaves(params)) / 1e6
 
 
 def params() -> Iterator[harness.Comparison]:
   """Compares fetched parameters; dm-acme has one client per game."""
-  steps = 16_000 if harness.quick else 32_000
   agent = our_side.make_agent(_GAME)
-  ours = our_side.ActorProcess(agent, records=False)
-  theirs = acme_side.PeerActor(_GAME, records=False)
-  turns = steps // our_side.NUM_GAMES
+  ours = core_parts.fresh_variables(agent)
+  our_steps = agent.config.acting.variable_update_period * our_side.NUM_GAMES
+  theirs = acme_side.PeerActor(_GAME, records=False).params
+  their_steps = acme_side.make_config().variable_update_period
   yield harness.Comparison(
     'params',
     'MB/1000 steps',
-    lambda: 1e3 * _fetched_megabytes(ours, turns) / steps,
-    lambda: 1e3 * _fetched_megabytes(theirs, steps) / steps,
+    lambda: 1e3 * _megabytes(ours) / our_steps,
+    lambda: 1e3 * _megabytes(theirs) / their_steps,
     once=True,
   )

@@ -4,9 +4,8 @@ No other module of the benchmarks depends on the structure of an actor process.
 """
 
 import tempfile
-from typing import Any, Callable, List, Sequence
+from typing import Any, Callable
 
-import jax
 import numpy as np
 import reverb
 
@@ -16,7 +15,6 @@ from bt_acme import config as config_lib
 from bt_acme.acting import actor_groups, vector_actor
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import names
-from bt_acme.core import types
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 NUM_GAMES = 16  # Games of an actor process.
@@ -59,25 +57,6 @@ def start_replay(agent: assembly.Agent) -> reverb.Server:
   )
 
 
-class FrozenLearner:
-  """A learner that never learns and counts the bytes fetched from it.
-
-  Attributes:
-    fetched_bytes: the total size of all fetched variables.
-  """
-
-  def __init__(self, variables: Callable[[Sequence[str]], List[types.Params]]):
-    """Initializes the learner; `variables` implements `get_variables`."""
-    self._variables = variables
-    self.fetched_bytes = 0
-
-  def get_variables(self, names: Sequence[str]) -> List[types.Params]:
-    """Returns variables, as `Learner.get_variables` does."""
-    values = self._variables(names)
-    self.fetched_bytes += sum(x.nbytes for x in jax.tree.leaves(values))
-    return values
-
-
 def random_turns(game: str) -> Callable[[], int]:
   """Returns a function that takes random steps and returns their number."""
   environment = environments.make_vector(game, NUM_GAMES, seed=0)
@@ -96,11 +75,7 @@ def random_turns(game: str) -> Callable[[], int]:
 
 
 class ActorProcess:
-  """An actor process: N games, one jitted call per vector step, and a replay.
-
-  Attributes:
-    learner: the source of parameters.
-  """
+  """An actor process: N games, a jitted call per vector step, and a replay."""
 
   def __init__(
     self, agent: assembly.Agent, *, num: int = NUM_GAMES, records: bool = True
@@ -121,15 +96,12 @@ class ActorProcess:
     actor = vector_actor.VectorActor(
       agent, epsilons=agent.epsilons(num), seed=0, sinks=sinks
     )
-    variables = core_parts.fresh_variables(agent)
-    self.learner = FrozenLearner(
-      lambda names: [getattr(variables, name) for name in names]
-    )
+    self._variables = core_parts.fresh_variables(agent)
     self._update_period = agent.config.acting.variable_update_period
     self._turns = 0
     games = environments.make_vector(agent.spec.name, num, seed=0)
     self._group = actor_groups.Group(games, actor)
-    self.update_variables()
+    self._update_variables()
     self._group.request()
 
   def turn(self) -> int:
@@ -137,13 +109,13 @@ class ActorProcess:
     steps = self._group.act()
     self._group.observe()
     self._group.request()
-    self.update_variables()
+    self._update_variables()
     return steps
 
-  def update_variables(self) -> None:
-    """Fetches the parameters, at the start of each update period."""
+  def _update_variables(self) -> None:
+    """Replaces the parameters, at the start of each update period."""
     if self._turns % self._update_period == 0:
-      self._group.actor.update_variables(assembly.Variables.fetch(self.learner))
+      self._group.actor.update_variables(self._variables)
     self._turns += 1
 
   def select_actions(self) -> np.ndarray:
