@@ -109,8 +109,7 @@ def _parse() -> argparse.Namespace:
   switch('--cpu-time', help='measure processor time, for busy machines')
   switch('--save', help='save the results to benchmarks/README.md and .json')
   switch('--here', help='run one benchmark in this process, for profilers')
-  options = parser.parse_args()
-  harness.check_options(parser, options)
+  options = harness.parse(parser)
   options.names = options.names or list(BENCHMARKS)
   if unknown := sorted(set(options.names) - set(BENCHMARKS)):
     parser.error(

@@ -88,8 +88,7 @@ def main() -> None:
   parser.add_argument('--rounds', type=int, default=1)
   parser.add_argument('--ray_address', default='')
   parser.add_argument('--ray_python', default='.venv-ray/bin/python')
-  options = parser.parse_args()
-  harness.check_options(parser, options)
+  options = harness.parse(parser)
   if unknown := set(options.cases) - set(CASES):
     parser.error(f'unknown cases {sorted(unknown)}; choose from {list(CASES)}')
   rows = [

@@ -218,8 +218,7 @@ def main() -> None:
   parser.add_argument(
     '--json', type=pathlib.Path, help='output file for the results'
   )
-  options = parser.parse_args()
-  harness.check_options(parser, options)
+  options = harness.parse(parser)
   scale = SCALES[options.scale]
   harness.round_seconds = scale.seconds
   start = time.monotonic()

@@ -244,8 +244,7 @@ def main() -> int:
     default=pathlib.Path('gpu_check.md'),
     help='the Markdown file to write (default: gpu_check.md)',
   )
-  options = parser.parse_args()
-  harness.check_options(parser, options)
+  options = harness.parse(parser)
   scale, sizes = options.scale, gpu.SCALES[options.scale]
   harness.round_seconds = sizes.seconds
   try:

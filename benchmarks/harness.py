@@ -33,10 +33,9 @@ quick = False
 round_seconds = 0.9
 
 
-def check_options(
-  parser: argparse.ArgumentParser, options: argparse.Namespace
-) -> None:
-  """Ends the program unless it can run --rounds and write --json, --output."""
+def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
+  """Parses the command line; checks --rounds and the paths to write."""
+  options = parser.parse_args()
   if getattr(options, 'rounds', 1) < 1:
     parser.error(f'--rounds={options.rounds} must be at least 1')
   for name in ('json', 'output'):
@@ -46,6 +45,7 @@ def check_options(
         files.check_writable(path)
     except OSError as error:
       parser.error(f'--{name}={path} cannot be written: {error.strerror}')
+  return options
 
 
 @dataclasses.dataclass(frozen=True)

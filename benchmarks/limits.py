@@ -7,6 +7,7 @@ copy.
 """
 
 import itertools
+import timeit
 from typing import Any, Callable
 
 import ale_py
@@ -49,8 +50,7 @@ def emulation_seconds(game: str) -> float:
 def _fastest_seconds(call: Callable[[], Any]) -> float:
   """Measures the fastest of five calls after a warm-up call, in seconds."""
   call()
-  side = harness.timed(call, share=0.0)
-  return min(side() for _ in range(5))
+  return min(timeit.repeat(call, timer=harness.clock, repeat=5, number=1))
 
 
 def flops() -> float:

@@ -4,38 +4,11 @@ Compilers count the body of a loop once. The trace states how often it runs.
 """
 
 import math
-from typing import Any, Iterator, Tuple
+from typing import Any
 
-import jax
 from jax.interpreters import partial_eval
 
-
-def equations(jaxpr: Any, times: int = 1) -> Iterator[Tuple[Any, int]]:
-  """Yields all equations of a trace and how often each one is evaluated.
-
-  The body of a loop without a known number of iterations counts once, and all
-  branches of a conditional count. Of a function with one version for CPUs and
-  one for all other platforms, only the latter counts.
-
-  Args:
-    jaxpr: the trace, `jax.jit(f).trace(...).jaxpr.jaxpr` or a part of it.
-    times: how often this part is evaluated.
-  """
-  for equation in jaxpr.eqns:
-    yield equation, times
-    inner = times * equation.params.get('length', 1)
-    values = list(equation.params.values())
-    if equation.params.get('branches_platforms'):
-      # The last branch is for accelerators.
-      values = [equation.params['branches'][-1]]
-    leaves = jax.tree.leaves(
-      values,
-      is_leaf=lambda x: hasattr(x, 'eqns') or hasattr(x, 'jaxpr'),
-    )
-    for leaf in leaves:
-      part = getattr(leaf, 'jaxpr', leaf)
-      if hasattr(part, 'eqns'):
-        yield from equations(part, inner)
+from bt_acme.core import traces
 
 
 def flops(jaxpr: Any) -> int:
@@ -45,7 +18,7 @@ def flops(jaxpr: Any) -> int:
   """
   used = [True] * len(jaxpr.outvars)
   jaxpr, _ = partial_eval.dce_jaxpr(jaxpr, used)
-  return sum(times * _flops(eqn) for eqn, times in equations(jaxpr))
+  return sum(times * _flops(eqn) for eqn, times in traces.equations(jaxpr))
 
 
 def _flops(equation: Any) -> int:

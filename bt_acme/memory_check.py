@@ -17,7 +17,7 @@ from bt_acme import config as config_lib
 from bt_acme.acting import grouped_core
 from bt_acme.config import placement as placement_lib
 from bt_acme.config import run as run_config
-from bt_acme.core import learner_core
+from bt_acme.core import learner_core, traces
 from bt_acme.core.intrinsic import rewards
 from bt_acme.replay import blocks, fields, memory_estimate
 
@@ -316,23 +316,12 @@ def _activations(
 
 
 def _left_operands(jaxpr: Any, operand_size: int) -> Iterator[int]:
-  """Yields the bytes of the left operands of products outside of loops.
-
-  Of a conditional, the last branch counts. Where each platform has a branch,
-  this is the default.
-  """
-  for equation in jaxpr.eqns:
-    if equation.primitive.name in ('dot_general', 'conv_general_dilated'):
+  """Yields the bytes of the left operands of products outside of loops."""
+  for equation, times in traces.equations(jaxpr):
+    name = equation.primitive.name
+    if times == 1 and name in ('dot_general', 'conv_general_dilated'):
       operand = equation.invars[0].aval
       yield operand.size * min(operand.dtype.itemsize, operand_size)
-    elif equation.primitive.name != 'scan':
-      branches = equation.params.get('branches')
-      values = equation.params.values()
-      for value in [branches[-1]] if branches else values:
-        for part in value if isinstance(value, (tuple, list)) else [value]:
-          part = getattr(part, 'jaxpr', part)
-          if hasattr(part, 'eqns'):
-            yield from _left_operands(part, operand_size)
 
 
 def _num_bytes(tree: Any) -> int:
