@@ -2,9 +2,9 @@
 
 import functools
 import os
-from typing import Any, Iterator, List
+from typing import Iterator, List
 
-import jax
+import haiku as hk
 
 from benchmarks import (
   acme_environment,
@@ -153,10 +153,6 @@ def actor_scale() -> Iterator[harness.Comparison]:
     actor.close()
 
 
-def _megabytes(params: Any) -> float:
-  return sum(x.nbytes for x in jax.tree.leaves(params)) / 1e6
-
-
 def params() -> Iterator[harness.Comparison]:
   """Compares fetched parameters; dm-acme has one client per game."""
   agent = our_side.make_agent(_GAME)
@@ -167,7 +163,7 @@ def params() -> Iterator[harness.Comparison]:
   yield harness.Comparison(
     'params',
     'MB/1000 steps',
-    lambda: 1e3 * _megabytes(ours) / our_steps,
-    lambda: 1e3 * _megabytes(theirs) / their_steps,
+    lambda: hk.data_structures.tree_bytes(ours) / our_steps / 1e3,
+    lambda: hk.data_structures.tree_bytes(theirs) / their_steps / 1e3,
     once=True,
   )

@@ -147,8 +147,8 @@ def h2d() -> Iterator[harness.Comparison]:
   yield harness.Comparison(
     f'h2d B={batch_size} T={length}',
     'MB/batch',
-    lambda: sum(x.nbytes for x in jax.tree.leaves(ours)) / 1e6,
-    lambda: sum(x.nbytes for x in jax.tree.leaves(theirs)) / 1e6,
+    lambda: hk.data_structures.tree_bytes(ours) / 1e6,
+    lambda: hk.data_structures.tree_bytes(theirs) / 1e6,
     ours.frames.nbytes / 1e6,
     once=True,
   )

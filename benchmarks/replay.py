@@ -3,7 +3,7 @@
 import functools
 from typing import Iterator
 
-import jax
+import haiku as hk
 import numpy as np
 import reverb
 import zstandard
@@ -81,8 +81,7 @@ def replay_sample() -> Iterator[harness.Comparison]:
     batch_size=batch_size,
     num_parallel_calls=1,
   )
-  batch = core_parts.empty_batch(agent)
-  num_bytes = sum(x.nbytes for x in jax.tree.leaves(batch))
+  num_bytes = hk.data_structures.tree_bytes(core_parts.empty_batch(agent))
   with replay_sides.start(agent, config) as (ours, theirs):
     for side in (ours, theirs):
       calls = side.calls(play)

@@ -9,6 +9,7 @@ machine and of its GPUs and TPUs.
 import math
 from typing import Any, Iterator, NamedTuple, Optional
 
+import haiku as hk
 import jax
 import numpy as np
 
@@ -148,13 +149,13 @@ def estimate_server(
     MemoryRequirement(
       settings,
       f'the state of {run.num_environments:,} environments takes',
-      _num_bytes(states),
+      hk.data_structures.tree_bytes(states),
       "Lower one of these settings, or choose inference='local'.",
     ),
     MemoryRequirement(
       _network_settings(agent),
       'the networks that act take',
-      _num_bytes(params),
+      hk.data_structures.tree_bytes(params),
     ),
   ]
 
@@ -262,7 +263,7 @@ def _learner(agent: assembly.Agent) -> MemoryRequirement:
   return MemoryRequirement(
     _network_settings(agent),
     'the networks in training take',
-    _num_bytes(state),
+    hk.data_structures.tree_bytes(state),
   )
 
 
@@ -322,11 +323,6 @@ def _left_operands(jaxpr: Any, operand_size: int) -> Iterator[int]:
     if times == 1 and name in ('dot_general', 'conv_general_dilated'):
       operand = equation.invars[0].aval
       yield operand.size * min(operand.dtype.itemsize, operand_size)
-
-
-def _num_bytes(tree: Any) -> int:
-  """Returns the size of arrays, which may be keys, in bytes."""
-  return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
 
 
 def _batch_settings(agent: assembly.Agent) -> str:
