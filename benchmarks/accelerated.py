@@ -14,6 +14,7 @@ from benchmarks import core_parts
 from bt_acme import assembly, behaviors, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import batched_core, grouped_core
+from bt_acme.config import names
 from bt_acme.core import data_parallel
 
 ATARI = assembly.EnvironmentSpec('game', (84, 84, 4), 4, 18)
@@ -37,11 +38,17 @@ class Function(NamedTuple):
   arguments: Tuple[Any, ...]
 
 
-def make_agent(config: config_lib.R2D2Config) -> assembly.Agent:
-  """Makes an agent for Atari; BT transfers a behavior without a network."""
-  transfers = isinstance(config, config_lib.BTConfig)
+def make_agent(
+  game: str = ATARI.name, kind: str = 'r2d2', **settings: Any
+) -> assembly.Agent:
+  """Makes the paper's agent for Atari, with some settings replaced.
+
+  BT transfers a behavior without a network.
+  """
   return assembly.Agent(
-    config, ATARI, (behaviors.Uniform(),) if transfers else ()
+    names.build(CONFIGS[kind], settings),
+    ATARI._replace(name=game),
+    (behaviors.Uniform(),) if kind == 'bt' else (),
   )
 
 

@@ -7,6 +7,7 @@ from typing import Iterator, List
 import haiku as hk
 
 from benchmarks import (
+  accelerated,
   acme_environment,
   acme_side,
   core_parts,
@@ -15,7 +16,6 @@ from benchmarks import (
   our_side,
   processes,
 )
-from bt_acme import config as config_lib
 
 _GAME = 'breakout'
 _TASK_GAME, _TASK = 'hero', 'hero:miners_easy'
@@ -46,7 +46,7 @@ def env() -> Iterator[harness.Comparison]:
 
 def policy() -> Iterator[harness.Comparison]:
   """Compares action selection; dm-acme's actor supports only B = 1."""
-  agent = our_side.make_agent(_GAME)
+  agent = accelerated.make_agent(_GAME)
   theirs = acme_side.PeerActor(_GAME, records=False).select_action_on()
   limit = limits.POLICY_FLOP / limits.flops()
   for num in (1, 8, 32):
@@ -66,7 +66,7 @@ def actor() -> Iterator[harness.Comparison]:
   yield harness.Comparison(
     'actor',
     'steps/s',
-    _steps(our_side.ActorProcess(our_side.make_agent(_GAME)).turn),
+    _steps(our_side.ActorProcess(accelerated.make_agent(_GAME)).turn),
     _steps(acme_side.PeerActor(_GAME).turn),
     limits.emulation_seconds(_GAME) + limits.POLICY_FLOP / limits.flops(),
   )
@@ -74,7 +74,7 @@ def actor() -> Iterator[harness.Comparison]:
 
 def actor_ngu() -> Iterator[harness.Comparison]:
   """Compares actors with NGU's networks, memories and reward."""
-  agent = our_side.make_agent(_GAME, config_lib.NGUConfig)
+  agent = accelerated.make_agent(_GAME, 'ngu')
   limit = limits.emulation_seconds(_GAME) + limits.NGU_FLOP / limits.flops()
   copied = limits.copy_bytes_per_second()
   ours = our_side.ActorProcess(agent)
@@ -100,7 +100,7 @@ def bt() -> Iterator[harness.Comparison]:
   """Measures the cost of one behavior, and of five, in the actor loop."""
   emulation, flops = limits.emulation_seconds(_GAME), limits.flops()
   one = _steps(our_side.ActorProcess(our_side.make_bt_agent(_GAME)).turn)
-  r2d2 = _steps(our_side.ActorProcess(our_side.make_agent(_GAME)).turn)
+  r2d2 = _steps(our_side.ActorProcess(accelerated.make_agent(_GAME)).turn)
   five = _steps(our_side.ActorProcess(our_side.make_bt_agent(_GAME, 5)).turn)
   # The first behavior processes all steps, the others a fifth of them each.
   agent = our_side.make_bt_agent(
@@ -129,7 +129,7 @@ def actor_scale() -> Iterator[harness.Comparison]:
   def make(core: int) -> our_side.ActorProcess:
     os.sched_setaffinity(0, {core})
     harness.clock, harness.round_seconds = clock, seconds
-    return our_side.ActorProcess(our_side.make_agent(_GAME))
+    return our_side.ActorProcess(accelerated.make_agent(_GAME))
 
   actors = [
     processes.OtherProcess(functools.partial(make, core))
@@ -155,7 +155,7 @@ def actor_scale() -> Iterator[harness.Comparison]:
 
 def params() -> Iterator[harness.Comparison]:
   """Compares fetched parameters; dm-acme has one client per game."""
-  agent = our_side.make_agent(_GAME)
+  agent = accelerated.make_agent(_GAME)
   ours = core_parts.fresh_variables(agent)
   our_steps = agent.config.acting.variable_update_period * our_side.NUM_GAMES
   theirs = acme_side.PeerActor(_GAME, records=False).params

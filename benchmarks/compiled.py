@@ -173,7 +173,9 @@ def main(argv: List[str]) -> None:
     }
     settings = flags.from_flags(Settings, preset)
     run = settings.run
-    agent = accelerated.make_agent(names.part(settings, config))
+    agent = accelerated.make_agent(
+      kind=kind, **names.flat(names.part(settings, config))
+    )
     try:
       devices = target_devices.devices(target)
     except ImportError as error:

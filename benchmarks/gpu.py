@@ -32,10 +32,8 @@ import numpy as np
 
 from benchmarks import accelerated, core_parts, harness, recordings, tables
 from bt_acme import assembly
-from bt_acme import config as config_lib
 from bt_acme import learner as learner_lib
 from bt_acme.acting import inference_server as server_lib
-from bt_acme.config import names
 from bt_acme.config import run as run_config
 from bt_acme.core import frame_stacking
 from bt_acme.core import networks as networks_lib
@@ -84,13 +82,12 @@ def _game_frames(num: int) -> np.ndarray:
 
 def learner_agent(scale: SizeScale, torso_dtype: str) -> assembly.Agent:
   """Returns R2D2 with sequences and batches of a scale."""
-  settings = {
-    'torso_dtype': torso_dtype,
-    'trace_length': scale.length,
-    'sequence_period': scale.length // 2,
-    'batch_size': scale.batch_size,
-  }
-  return accelerated.make_agent(names.build(config_lib.R2D2Config, settings))
+  return accelerated.make_agent(
+    torso_dtype=torso_dtype,
+    trace_length=scale.length,
+    sequence_period=scale.length // 2,
+    batch_size=scale.batch_size,
+  )
 
 
 def take_step(learner: learner_lib.Learner, sample: blocks.Sample) -> None:
@@ -158,9 +155,7 @@ def _inference_row(
 ) -> harness.Row:
   """Measures the server's answers, from frames on the host to actions."""
   size = run_config.RunConfig(inference='server').group_size
-  agent = accelerated.make_agent(
-    names.build(config_lib.NGUConfig, {'memory_capacity': scale.memories})
-  )
+  agent = accelerated.make_agent(kind='ngu', memory_capacity=scale.memories)
   server = server_lib.InferenceServer(
     agent,
     epsilons=np.full(scale.games, 0.1),

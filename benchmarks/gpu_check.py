@@ -30,12 +30,16 @@ import optax
 from benchmarks import accelerated, core_parts, gpu, harness, tables
 from bt_acme import assembly, files, learner_assembly, version
 from bt_acme import learner as learner_lib
-from bt_acme.config import names
 from bt_acme.evaluation import tables as tables_lib
 
 # The largest relative difference from a CPU that rounding explains.
 _TOLERANCE = {'float32': 1e-3, 'default': 0.05}
 _PACKAGES = ('jaxlib', 'jax-cuda12-plugin', 'jax-cuda13-plugin', 'libtpu')
+# Settings of agents with the torso of Atari and short sequences.
+_SMALL: Dict[str, Any] = {
+  **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 64),
+  **{'trace_length': 16, 'sequence_period': 8, 'batch_size': 8},
+}
 _STEPS = 3  # Learner steps in the profile.
 _NO_DEVICE = (
   'error: platform={!r}: JAX finds no such device on this machine. Install the '
@@ -72,18 +76,6 @@ def _versions(devices: Sequence[jax.Device]) -> str:
   ]
   lines += [f'{name}: {value}' for name, value in tables.machine().items()]
   return '\n'.join(f'* {line}' for line in lines)
-
-
-def _small_agent(kind: str, precision: str) -> assembly.Agent:
-  """Returns an agent with the torso of Atari and short sequences."""
-  settings: Dict[str, Any] = {
-    **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 64),
-    **{'trace_length': 16, 'sequence_period': 8, 'batch_size': 8},
-    'matmul_precision': precision,
-  }
-  return accelerated.make_agent(
-    names.build(accelerated.CONFIGS[kind], settings)
-  )
 
 
 def _step_on(agent: assembly.Agent, device: jax.Device) -> Dict[str, Any]:
@@ -127,7 +119,9 @@ def _numbers(device: jax.Device) -> str:
   rows = []
   passed = True
   for kind, precision in itertools.product(accelerated.CONFIGS, _TOLERANCE):
-    agent = _small_agent(kind, precision)
+    agent = accelerated.make_agent(
+      kind=kind, matmul_precision=precision, **_SMALL
+    )
     ours, theirs = _step_on(agent, device), _step_on(agent, host)
     differences = [_difference(ours[name], theirs[name]) for name in what]
     passed &= bool(np.max(differences) < _TOLERANCE[precision])

@@ -9,31 +9,21 @@ from typing import Any, Callable
 import numpy as np
 import reverb
 
-from benchmarks import core_parts
+from benchmarks import accelerated, core_parts
 from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme.acting import actor_groups, vector_actor
 from bt_acme.agents import builders as builders_lib
-from bt_acme.config import names
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 NUM_GAMES = 16  # Games of an actor process.
-
-
-def make_agent(
-  game: str, kind: type = config_lib.R2D2Config, **settings: Any
-) -> assembly.Agent:
-  """Makes the paper's R2D2 or NGU, with some settings replaced."""
-  return assembly.Agent(
-    names.build(kind, settings), assembly.spec_by_name(game)
-  )
 
 
 def make_bt_agent(
   game: str, num_behaviors: int = 1, **settings: Any
 ) -> assembly.Agent:
   """Makes a BT agent whose behaviors are exported NGU agents, untrained."""
-  explorer = make_agent(game, config_lib.NGUConfig)
+  explorer = accelerated.make_agent(game, 'ngu')
   with tempfile.TemporaryDirectory() as folder:
     behaviors.export(
       f'{folder}/behavior',
@@ -60,7 +50,7 @@ def start_replay(agent: assembly.Agent) -> reverb.Server:
 def random_turns(game: str) -> Callable[[], int]:
   """Returns a function that takes random steps and returns their number."""
   environment = environments.make_vector(game, NUM_GAMES, seed=0)
-  num_actions = make_agent(game).spec.num_actions
+  num_actions = accelerated.ATARI.num_actions
   rng = np.random.default_rng(0)
   is_last = environment.reset().is_last
 

@@ -15,7 +15,13 @@ import courier
 import jax
 import reverb
 
-from benchmarks import our_side, processes, recordings, replay_sides
+from benchmarks import (
+  accelerated,
+  our_side,
+  processes,
+  recordings,
+  replay_sides,
+)
 from bt_acme import assembly, memory_check
 from bt_acme import config as config_lib
 from bt_acme.acting import actor_groups
@@ -105,9 +111,9 @@ def _recorded(agent: assembly.Agent) -> List[Any]:
 
 def _replay(sequences: int) -> Dict[str, float]:
   """Measures a replay server: 4,096 writers, and then a sampler."""
-  agent = our_side.make_agent(
+  agent = accelerated.make_agent(
     _GAME,
-    config_lib.NGUConfig,
+    'ngu',
     # These let `sequences` inserts pass, and then a tenth as many samples.
     min_replay_size=sequences,
     samples_per_insert=1.0,
@@ -168,7 +174,7 @@ def measure(sequences: int) -> Dict[str, float]:
     The costs that `benchmarks.scale` reads.
   """
   jax.config.update('jax_platforms', 'cpu')
-  agent = our_side.make_agent(_GAME, config_lib.NGUConfig)
+  agent = accelerated.make_agent(_GAME, 'ngu')
   needs = memory_check.estimate(_run(), agent)
   reward = config_lib.NGUConfig().intrinsic
   rows = _ACTORS * _ENVIRONMENTS * reward.memory_capacity
