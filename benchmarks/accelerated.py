@@ -11,17 +11,9 @@ import jax
 import numpy as np
 
 from benchmarks import core_parts
-from bt_acme import assembly, behaviors, learner_assembly
-from bt_acme import config as config_lib
+from bt_acme import assembly, learner_assembly
 from bt_acme.acting import batched_core, grouped_core
-from bt_acme.config import names
 from bt_acme.core import data_parallel
-
-ATARI = assembly.EnvironmentSpec('game', (84, 84, 4), 4, 18)
-CONFIGS = {
-  name.removesuffix('Config').lower(): config_class
-  for name, config_class in config_lib.AGENTS.items()
-}
 
 
 class Function(NamedTuple):
@@ -36,20 +28,6 @@ class Function(NamedTuple):
   name: str
   jitted: Any
   arguments: Tuple[Any, ...]
-
-
-def make_agent(
-  game: str = ATARI.name, kind: str = 'r2d2', **settings: Any
-) -> assembly.Agent:
-  """Makes the paper's agent for Atari, with some settings replaced.
-
-  BT transfers a behavior without a network.
-  """
-  return assembly.Agent(
-    names.build(CONFIGS[kind], settings),
-    ATARI._replace(name=game),
-    (behaviors.Uniform(),) if kind == 'bt' else (),
-  )
 
 
 def functions(

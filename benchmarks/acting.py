@@ -7,7 +7,6 @@ from typing import Iterator, List
 import haiku as hk
 
 from benchmarks import (
-  accelerated,
   acme_environment,
   acme_side,
   core_parts,
@@ -46,7 +45,7 @@ def env() -> Iterator[harness.Comparison]:
 
 def policy() -> Iterator[harness.Comparison]:
   """Compares action selection; dm-acme's actor supports only B = 1."""
-  agent = accelerated.make_agent(_GAME)
+  agent = core_parts.make_agent(_GAME)
   theirs = acme_side.PeerActor(_GAME, records=False).select_action_on()
   limit = limits.POLICY_FLOP / limits.flops()
   for num in (1, 8, 32):
@@ -66,7 +65,7 @@ def actor() -> Iterator[harness.Comparison]:
   yield harness.Comparison(
     'actor',
     'steps/s',
-    _steps(our_side.ActorProcess(accelerated.make_agent(_GAME)).turn),
+    _steps(our_side.ActorProcess(core_parts.make_agent(_GAME)).turn),
     _steps(acme_side.PeerActor(_GAME).turn),
     limits.emulation_seconds(_GAME) + limits.POLICY_FLOP / limits.flops(),
   )
@@ -74,7 +73,7 @@ def actor() -> Iterator[harness.Comparison]:
 
 def actor_ngu() -> Iterator[harness.Comparison]:
   """Compares actors with NGU's networks, memories and reward."""
-  agent = accelerated.make_agent(_GAME, 'ngu')
+  agent = core_parts.make_agent(_GAME, 'ngu')
   limit = limits.emulation_seconds(_GAME) + limits.NGU_FLOP / limits.flops()
   copied = limits.copy_bytes_per_second()
   ours = our_side.ActorProcess(agent)
@@ -100,7 +99,7 @@ def bt() -> Iterator[harness.Comparison]:
   """Measures the cost of one behavior, and of five, in the actor loop."""
   emulation, flops = limits.emulation_seconds(_GAME), limits.flops()
   one = _steps(our_side.ActorProcess(our_side.make_bt_agent(_GAME)).turn)
-  r2d2 = _steps(our_side.ActorProcess(accelerated.make_agent(_GAME)).turn)
+  r2d2 = _steps(our_side.ActorProcess(core_parts.make_agent(_GAME)).turn)
   five = _steps(our_side.ActorProcess(our_side.make_bt_agent(_GAME, 5)).turn)
   # The first behavior processes all steps, the others a fifth of them each.
   agent = our_side.make_bt_agent(
@@ -129,7 +128,7 @@ def actor_scale() -> Iterator[harness.Comparison]:
   def make(core: int) -> our_side.ActorProcess:
     os.sched_setaffinity(0, {core})
     harness.clock, harness.round_seconds = clock, seconds
-    return our_side.ActorProcess(accelerated.make_agent(_GAME))
+    return our_side.ActorProcess(core_parts.make_agent(_GAME))
 
   actors = [
     processes.OtherProcess(functools.partial(make, core))
@@ -155,7 +154,7 @@ def actor_scale() -> Iterator[harness.Comparison]:
 
 def params() -> Iterator[harness.Comparison]:
   """Compares fetched parameters; dm-acme has one client per game."""
-  agent = accelerated.make_agent(_GAME)
+  agent = core_parts.make_agent(_GAME)
   ours = core_parts.fresh_variables(agent)
   our_steps = agent.config.acting.variable_update_period * our_side.NUM_GAMES
   theirs = acme_side.PeerActor(_GAME, records=False).params

@@ -22,7 +22,7 @@ from typing import Any, List, NamedTuple, Tuple
 import jax
 from absl import flags as absl_flags
 
-from benchmarks import accelerated, hlo, operations, target_devices
+from benchmarks import accelerated, core_parts, hlo, operations, target_devices
 from bt_acme import config as config_lib
 from bt_acme.cli import flags, training
 from bt_acme.config import names, presets
@@ -148,7 +148,7 @@ def _define_flags() -> None:
   define(
     'target', ['v5e', 'h200'], list(target_devices.TARGETS), 'Accelerators.'
   )
-  define('agent', ['r2d2'], list(accelerated.CONFIGS), 'Agents.')
+  define('agent', ['r2d2'], list(core_parts.CONFIGS), 'Agents.')
   absl_flags.DEFINE_multi_string(
     'function', ['learner step'], 'Functions, by a part of their name.'
   )
@@ -163,7 +163,7 @@ def main(argv: List[str]) -> None:
   given = {name: values[name].value for name in known if values[name].present}
   rows: List[List[str]] = []
   for target, kind in itertools.product(values.target, values.agent):
-    config = accelerated.CONFIGS[kind]
+    config = core_parts.CONFIGS[kind]
     # The preset of the agent, and the settings of its launch script's run.
     defaults = names.defaults_of(config)
     preset = {
@@ -173,7 +173,7 @@ def main(argv: List[str]) -> None:
     }
     settings = flags.from_flags(Settings, preset)
     run = settings.run
-    agent = accelerated.make_agent(
+    agent = core_parts.make_agent(
       kind=kind, **names.flat(names.part(settings, config))
     )
     try:

@@ -1,4 +1,4 @@
-"""Single parts of the core for benchmarks; needs neither Acme nor Reverb."""
+"""Agents and single parts of the core; needs neither Acme nor Reverb."""
 
 from typing import Any, Callable
 
@@ -7,13 +7,34 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bt_acme import assembly
+from bt_acme import assembly, behaviors
+from bt_acme import config as config_lib
 from bt_acme import learner as learner_lib
+from bt_acme.config import names
 from bt_acme.core import lstm as lstm_lib
 from bt_acme.core import types
 from bt_acme.replay import blocks
 
 HIDDEN = 512
+ATARI = assembly.EnvironmentSpec('game', (84, 84, 4), 4, 18)
+CONFIGS = {
+  name.removesuffix('Config').lower(): config_class
+  for name, config_class in config_lib.AGENTS.items()
+}
+
+
+def make_agent(
+  game: str = ATARI.name, kind: str = 'r2d2', **settings: Any
+) -> assembly.Agent:
+  """Makes the paper's agent for Atari, with some settings replaced.
+
+  BT transfers a behavior without a network.
+  """
+  return assembly.Agent(
+    names.build(CONFIGS[kind], settings),
+    ATARI._replace(name=game),
+    (behaviors.Uniform(),) if kind == 'bt' else (),
+  )
 
 
 def our_lstm(inputs: jax.Array) -> jax.Array:

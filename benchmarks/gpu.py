@@ -39,7 +39,7 @@ from bt_acme.core import frame_stacking
 from bt_acme.core import networks as networks_lib
 from bt_acme.replay import blocks
 
-_SPEC = accelerated.ATARI
+_SPEC = core_parts.ATARI
 
 
 class SizeScale(NamedTuple):
@@ -82,7 +82,7 @@ def _game_frames(num: int) -> np.ndarray:
 
 def learner_agent(scale: SizeScale, torso_dtype: str) -> assembly.Agent:
   """Returns R2D2 with sequences and batches of a scale."""
-  return accelerated.make_agent(
+  return core_parts.make_agent(
     torso_dtype=torso_dtype,
     trace_length=scale.length,
     sequence_period=scale.length // 2,
@@ -155,7 +155,7 @@ def _inference_row(
 ) -> harness.Row:
   """Measures the server's answers, from frames on the host to actions."""
   size = run_config.RunConfig(inference='server').group_size
-  agent = accelerated.make_agent(kind='ngu', memory_capacity=scale.memories)
+  agent = core_parts.make_agent(kind='ngu', memory_capacity=scale.memories)
   server = server_lib.InferenceServer(
     agent,
     epsilons=np.full(scale.games, 0.1),

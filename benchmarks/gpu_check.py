@@ -27,7 +27,7 @@ import jax
 import numpy as np
 import optax
 
-from benchmarks import accelerated, core_parts, gpu, harness, tables
+from benchmarks import core_parts, gpu, harness, tables
 from bt_acme import assembly, files, learner_assembly, version
 from bt_acme import learner as learner_lib
 from bt_acme.evaluation import tables as tables_lib
@@ -118,8 +118,8 @@ def _numbers(device: jax.Device) -> str:
   what = ('priorities', 'loss', 'gradient_norm', 'gradients')
   rows = []
   passed = True
-  for kind, precision in itertools.product(accelerated.CONFIGS, _TOLERANCE):
-    agent = accelerated.make_agent(
+  for kind, precision in itertools.product(core_parts.CONFIGS, _TOLERANCE):
+    agent = core_parts.make_agent(
       kind=kind, matmul_precision=precision, **_SMALL
     )
     ours, theirs = _step_on(agent, device), _step_on(agent, host)

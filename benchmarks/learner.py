@@ -11,7 +11,7 @@ import reverb
 from acme.agents.jax import r2d2
 from acme.wrappers import observation_action_reward
 
-from benchmarks import accelerated, acme_side, core_parts, harness, limits
+from benchmarks import acme_side, core_parts, harness, limits
 from bt_acme.agents import acme_learner as learner_lib
 from bt_acme.agents import builders as builders_lib
 
@@ -50,7 +50,7 @@ def lstm() -> Iterator[harness.Comparison]:
 
 def _our_learner(batch_size: int, length: int) -> learner_lib.Learner:
   """Returns our learner, fed the same random batch at every step."""
-  agent = accelerated.make_agent(
+  agent = core_parts.make_agent(
     _GAME, trace_length=length, sequence_period=length, batch_size=batch_size
   )
   sample = core_parts.random_sample(agent, core_parts.random_frames(4 * length))
@@ -141,7 +141,7 @@ def compile() -> Iterator[harness.Comparison]:  # noqa: A001
 def h2d() -> Iterator[harness.Comparison]:
   """Compares the size of one batch sent to the device; nothing is timed."""
   batch_size, length = 64, 160
-  agent = accelerated.make_agent(_GAME)
+  agent = core_parts.make_agent(_GAME)
   ours = core_parts.empty_batch(agent)
   theirs = _their_sample(batch_size, length, agent.spec.num_actions).data
   yield harness.Comparison(

@@ -9,7 +9,7 @@ from typing import Any, Callable
 import numpy as np
 import reverb
 
-from benchmarks import accelerated, core_parts
+from benchmarks import core_parts
 from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme.acting import actor_groups, vector_actor
@@ -23,7 +23,7 @@ def make_bt_agent(
   game: str, num_behaviors: int = 1, **settings: Any
 ) -> assembly.Agent:
   """Makes a BT agent whose behaviors are exported NGU agents, untrained."""
-  explorer = accelerated.make_agent(game, 'ngu')
+  explorer = core_parts.make_agent(game, 'ngu')
   with tempfile.TemporaryDirectory() as folder:
     behaviors.export(
       f'{folder}/behavior',
@@ -50,7 +50,7 @@ def start_replay(agent: assembly.Agent) -> reverb.Server:
 def random_turns(game: str) -> Callable[[], int]:
   """Returns a function that takes random steps and returns their number."""
   environment = environments.make_vector(game, NUM_GAMES, seed=0)
-  num_actions = accelerated.ATARI.num_actions
+  num_actions = core_parts.ATARI.num_actions
   rng = np.random.default_rng(0)
   is_last = environment.reset().is_last
 

@@ -9,7 +9,6 @@ import reverb
 import zstandard
 
 from benchmarks import (
-  accelerated,
   acme_side,
   core_parts,
   harness,
@@ -39,7 +38,7 @@ def adder() -> Iterator[harness.Comparison]:
   """Compares the time to write a step, with the server on the same core."""
   play = recordings.record(_GAME, 800 if harness.quick else 2_000)
   frames = play.frames()[:800]
-  agent = accelerated.make_agent(_GAME)
+  agent = core_parts.make_agent(_GAME)
   limit = harness.timed(
     lambda: _compressed_bytes(frames, _PERIOD), units=len(frames), share=0.5
   )
@@ -68,7 +67,7 @@ def replay_sample() -> Iterator[harness.Comparison]:
     (10, 4, 400) if harness.quick else (100, _BATCH, 1_000)
   )
   play = recordings.record(_GAME, steps)
-  agent = accelerated.make_agent(
+  agent = core_parts.make_agent(
     _GAME,
     min_replay_size=num,
     samples_per_insert=1e6,
@@ -100,7 +99,7 @@ def replay_bytes() -> Iterator[harness.Comparison]:
   """Compares the growth of the server's memory per step, over ten games."""
   games = _GAMES[:1] if harness.quick else _GAMES
   our_steps, their_steps = (800, 800) if harness.quick else (3_200, 1_600)
-  agent = accelerated.make_agent(_GAME)
+  agent = core_parts.make_agent(_GAME)
   compressed, per_game = 0, {}
   with replay_sides.start(agent, acme_side.make_config()) as (ours, theirs):
     # Exclude the memory that a server needs only once.

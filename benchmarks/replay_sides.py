@@ -16,7 +16,7 @@ from bt_acme import assembly
 from bt_acme.agents import builders as builders_lib
 from bt_acme.core import transition as transition_lib
 from bt_acme.core import types
-from bt_acme.replay import sequences
+from bt_acme.replay import sampler, sequences
 
 Calls = List[Callable[[], Any]]  # Each call writes a step.
 
@@ -85,9 +85,13 @@ class OurReplay(processes.OtherProcess):
     """Waits until all written data have arrived."""
     self._writer.flush()
 
+  def dataset(self) -> sampler.SequenceSampler:
+    """Starts to sample batches."""
+    return self._builder.make_dataset_iterator(self.client)
+
   def sampling(self) -> float:
     """Samples for a round and returns the seconds per batch."""
-    dataset = self._builder.make_dataset_iterator(self.client)
+    dataset = self.dataset()
     # Like the learner, release each batch.
     cost = _sampling(lambda: dataset.release(next(dataset)), warm=5)
     dataset.stop()

@@ -15,17 +15,10 @@ import courier
 import jax
 import reverb
 
-from benchmarks import (
-  accelerated,
-  our_side,
-  processes,
-  recordings,
-  replay_sides,
-)
+from benchmarks import core_parts, processes, recordings, replay_sides
 from bt_acme import assembly, memory_check
 from bt_acme import config as config_lib
 from bt_acme.acting import actor_groups
-from bt_acme.agents import builders
 from bt_acme.config import run as run_config
 from bt_acme.replay import sequences, writer
 from bt_acme.runtime import actor_node, coordinator, node
@@ -111,7 +104,7 @@ def _recorded(agent: assembly.Agent) -> List[Any]:
 
 def _replay(sequences: int) -> Dict[str, float]:
   """Measures a replay server: 4,096 writers, and then a sampler."""
-  agent = accelerated.make_agent(
+  agent = core_parts.make_agent(
     _GAME,
     'ngu',
     # These let `sequences` inserts pass, and then a tenth as many samples.
@@ -119,7 +112,7 @@ def _replay(sequences: int) -> Dict[str, float]:
     samples_per_insert=1.0,
   )
   config = agent.config
-  server = processes.OtherProcess(lambda: our_side.start_replay(agent))
+  server = replay_sides.OurReplay(agent)
   address = server.address
   writers = [
     writer.ReverbWriter(client, config.replay, agent.replay_shapes)
@@ -148,9 +141,7 @@ def _replay(sequences: int) -> Dict[str, float]:
     'replay_bytes_per_s': num_bytes / seconds,
     'writers': len(writers),
   }
-  dataset = builders.AgentBuilder(agent).make_dataset_iterator(
-    reverb.Client(address)
-  )
+  dataset = server.dataset()
   batches = max(1, sequences // 10 // config.learner.batch_size // 2)
   used, own = server.processor_seconds(), time.process_time()
   for _ in range(batches):
@@ -174,7 +165,7 @@ def measure(sequences: int) -> Dict[str, float]:
     The costs that `benchmarks.scale` reads.
   """
   jax.config.update('jax_platforms', 'cpu')
-  agent = accelerated.make_agent(_GAME, 'ngu')
+  agent = core_parts.make_agent(_GAME, 'ngu')
   needs = memory_check.estimate(_run(), agent)
   reward = config_lib.NGUConfig().intrinsic
   rows = _ACTORS * _ENVIRONMENTS * reward.memory_capacity

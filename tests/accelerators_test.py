@@ -23,7 +23,7 @@ from bt_acme.core.behavior_transfer import bt_actor
 from tests.agents import fakes
 
 
-def make_agent(kind, folder, spec=accelerated.ATARI, **groups):
+def make_agent(kind, folder, spec=core_parts.ATARI, **groups):
   """Returns an agent; BT transfers each kind of behavior."""
   if kind == 'r2d2':
     return assembly.Agent(config_lib.R2D2Config(**groups), spec)
@@ -117,8 +117,8 @@ def test_core_of_external_agents_lowers(tmp_path):
   from bt_acme.agents.external import outer_core
   from tests.agents.external import scripted
 
-  spec = scripted.discrete_spec(accelerated.ATARI.num_actions)._replace(
-    observations=specs.Array(accelerated.ATARI.observation_shape, np.uint8)
+  spec = scripted.discrete_spec(core_parts.ATARI.num_actions)._replace(
+    observations=specs.Array(core_parts.ATARI.observation_shape, np.uint8)
   )
   agent = make_agent('bt', tmp_path)
   transfer = outer_core.Transfer(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
-from benchmarks import accelerated, target_devices
+from benchmarks import core_parts, target_devices
 from bt_acme.config import names, presets
 from tests import small_examples
 
@@ -155,7 +155,7 @@ def test_commands_exist(path, tmp_path, monkeypatch):
 # The values of flags that are not settings.
 TABLE_FLAGS = {
   'target': target_devices.TARGETS,
-  'agent': accelerated.CONFIGS,
+  'agent': core_parts.CONFIGS,
   'function': ['learner step', 'policy step', 'server with rewards step'],
 }
 
