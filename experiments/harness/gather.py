@@ -6,7 +6,7 @@ the rows that a resumed run repeats.
 
 import itertools
 import pathlib
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -158,14 +158,10 @@ def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> dict[str, Any]:
 def evaluations(run_id: str, rows: Sequence[logs.Row]) -> list[dataset.Score]:
   """Returns a score for each evaluation step of a run."""
 
-  def point_of(row: logs.Row) -> float:
-    return row.get(evaluation_schedule.POINT, row.get(_STEPS, 0))
+  def point_of(row: logs.Row) -> int:
+    return int(row.get(evaluation_schedule.POINT, row.get(_STEPS, 0)))
 
-  groups = itertools.groupby(sorted(rows, key=point_of), point_of)
-  return [
-    score(run_id, list(group), dataset.EVALUATOR, int(point))
-    for point, group in groups
-  ]
+  return _grouped(run_id, rows, dataset.EVALUATOR, point_of)
 
 
 def binned(
@@ -177,15 +173,22 @@ def binned(
   after the budget, during the last vector step, belong to the last part.
   """
 
-  def part_of(row: logs.Row) -> int:
+  def end_of_part(row: logs.Row) -> int:
     part = int(np.ceil(row.get(_STEPS, 0) * num_bins / budget_steps))
-    return min(max(part, 1), num_bins)
+    return min(max(part, 1), num_bins) * budget_steps // num_bins
 
-  groups = itertools.groupby(sorted(rows, key=part_of), part_of)
-  return [
-    score(run_id, list(group), dataset.ACTOR, part * budget_steps // num_bins)
-    for part, group in groups
-  ]
+  return _grouped(run_id, rows, dataset.ACTOR, end_of_part)
+
+
+def _grouped(
+  run_id: str,
+  rows: Sequence[logs.Row],
+  source: str,
+  steps_of: Callable[[logs.Row], int],
+) -> list[dataset.Score]:
+  """Returns a score for each number of actor steps that rows have."""
+  groups = itertools.groupby(sorted(rows, key=steps_of), steps_of)
+  return [score(run_id, list(g), source, steps) for steps, g in groups]
 
 
 def score(

@@ -236,14 +236,14 @@ def _interval(estimate: intervals.Estimate, digits: int) -> str:
 def rendered_readme(readme: str) -> str:
   """Returns the README with the tables of the published results."""
   tables = claims.tables()
-  found = results.read(results.runs(tables), [results.PUBLISHED])
+  found = results.read(results.runs(tables), results.PUBLISHED)
   return sections.replaced(readme, _BEGIN, report(tables, found), _END)
 
 
 def publish() -> None:
   """Updates the tables in README.md, and the figure of `wide`."""
   tables = [table for table in claims.tables() if table.claim == 'wide']
-  found = results.read(results.runs(tables), [results.PUBLISHED])
+  found = results.read(results.runs(tables), results.PUBLISHED)
   curve_panels.draw(
     _PROFILE.with_suffix(''),
     [profile(tables, found)],

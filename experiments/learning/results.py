@@ -12,7 +12,10 @@ from experiments.learning import claims
 # The results that are published with the code.
 PUBLISHED = pathlib.Path(__file__).with_name('results.csv')
 
-_KEYS = ('world', 'algorithm', 'actor_steps', 'seed', 'settings')  # english: ok
+# The columns that identify a row, the one with the hash of the run's settings,
+# and those with its results.
+_KEYS = ('world', 'algorithm', 'actor_steps', 'seed')  # english: ok
+_SETTINGS = 'settings'
 _VALUES = (
   *('solved', 'return', 'length', 'cells', 'extra_action'),
   *('training_solved', 'training_return', 'half_solved'),
@@ -44,28 +47,27 @@ def of_folder(runs: Iterable[claims.Run], folder: pathlib.Path) -> Results:
   runs = list(runs)
   found = {run: run.result(folder) for run in runs}
   return {
-    **read(runs, [PUBLISHED]),
+    **read(runs, PUBLISHED),
     **{run: result['row'] for run, result in found.items() if result},
   }
 
 
-def read(runs: Iterable[claims.Run], paths: Iterable[pathlib.Path]) -> Results:
-  """Reads the results of runs from tables; later files take precedence.
+def read(runs: Iterable[claims.Run], path: pathlib.Path) -> Results:
+  """Reads the results of runs from a table.
 
   Results with other settings, including other settings of the behavior, are
   omitted. Changes of the code are not detected.
 
   Args:
     runs: the runs to look for.
-    paths: paths of the tables; missing files are ignored.
+    path: the path of the table; it has no results if it is missing.
   """
-  table: _Lines = {}
-  for path in paths:
-    table.update(_read(path))
-  found = {run: table[_keys(run)] for run in runs if _keys(run) in table}
+  table = _read(path)
+  lines = {run: table.get(_keys(run), {}) for run in runs}
   return {
     run: {name: float(line[name]) for name in _VALUES if line.get(name)}
-    for run, line in found.items()
+    for run, line in lines.items()
+    if line.get(_SETTINGS) == run.hash
   }
 
 
@@ -78,23 +80,19 @@ def add(results: Results, path: pathlib.Path) -> None:
   table = _read(path)
   for run, row in results.items():
     keys = _keys(run)
-    for other in [k for k in table if k[:4] == keys[:4]]:
-      del table[other]
     values = {name: f'{row[name]:.6g}' for name in _VALUES if name in row}
-    table[keys] = {**dict(zip(_KEYS, keys, strict=True)), **values}
+    line = dict(zip(_KEYS, keys, strict=True))
+    table[keys] = {**line, _SETTINGS: run.hash, **values}
   ordered = sorted(table, key=lambda k: (*k[:2], int(k[2]), int(k[3])))
   rows = [table[keys] for keys in ordered]
-  text = tables_lib.csv_text(rows, header=(*_KEYS, *_VALUES))
+  text = tables_lib.csv_text(rows, header=(*_KEYS, _SETTINGS, *_VALUES))
   files.write_text(path, text)
 
 
 def _read(path: pathlib.Path) -> _Lines:
-  if not path.exists():
-    return {}
-  lines = tables_lib.read_csv(path)
+  lines = tables_lib.read_csv(path) if path.exists() else []
   return {tuple(line[key] for key in _KEYS): line for line in lines}
 
 
 def _keys(run: claims.Run) -> Tuple[str, ...]:
-  steps, seed = str(run.actor_steps), str(run.seed)
-  return run.env, run.algorithm, steps, seed, run.hash
+  return run.env, run.algorithm, str(run.actor_steps), str(run.seed)

@@ -210,14 +210,15 @@ def of_the_paper(effect: Effect, artifact: str) -> float:
     artifact: the table with the numbers. Printed summaries are preferred;
       otherwise the effect is computed from the scores of games.
   """
-  printed = {
-    number.arm: float(number.value)
-    for number in published.numbers(artifact)
-    if (number.suite, number.metric) == (effect.suite, effect.statistic)
-    and number.frames == artifacts.paper_frames(number.arm, effect.share)
-  }
-  if set(effect.arms) <= set(printed):
-    first, *others = (printed[arm] for arm in effect.arms)
+  printed = [
+    published.find(
+      *(artifact, arm, effect.suite, effect.statistic),
+      artifacts.paper_frames(arm, effect.share),
+    )
+    for arm in effect.arms
+  ]
+  if all(printed):
+    first, *others = (float(number.value) for number in printed if number)
     return first - max(others)
   data = results.Results(published.data(artifact))
   return measure(effect, data).estimate.value

@@ -35,7 +35,7 @@ _ONE_SEED = 'A single seed has no band.'
 
 # Published algorithms in figure 2, after 100k interactions.
 _PUBLISHED = ('VISR', 'APT')
-_PUBLISHED_FRAMES = 400_000
+_FRAMES = 400_000
 
 
 class Figure:
@@ -200,9 +200,7 @@ class Figure:
     if set(self._results.suites['full']) != set(artifacts.PAPER_SUITES['full']):
       return {}
     return {
-      f'{number.arm}, 100k interactions': float(number.value)
-      for number in published.numbers('table2')
-      if number.arm in _PUBLISHED
-      and (number.suite, number.metric) == ('full', 'median')
-      and number.frames == _PUBLISHED_FRAMES
+      f'{arm}, 100k interactions': float(number.value)
+      for arm in _PUBLISHED
+      if (number := published.find('table2', arm, 'full', 'median', _FRAMES))
     }

@@ -47,6 +47,26 @@ def numbers(artifact: str) -> tuple[Printed, ...]:
   return tuple(number for number in printed if number.artifact == artifact)
 
 
+def find(
+  artifact: str, arm: str, place: str, metric: str, frames: float
+) -> Printed | None:
+  """Returns a number of a table; None if the paper does not print it.
+
+  Args:
+    artifact: the table.
+    arm: the arm, or the name of a published algorithm.
+    place: a suite, or a game.
+    metric: `score`, or a summary over a suite.
+    frames: frames with reward. A game has one score, whose frames are not
+      always stated, so they only select a summary.
+  """
+  for number in numbers(artifact):
+    key = (number.arm, number.env or number.suite, number.metric)
+    if key == (arm, place, metric) and (number.env or number.frames == frames):
+      return number
+  return None
+
+
 def data(artifact: str) -> dataset.Dataset:
   """Returns the paper's scores behind an artifact as a dataset.
 

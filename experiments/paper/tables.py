@@ -121,7 +121,7 @@ class _Cells:
   def __init__(self, artifact: artifacts.Artifact, found: results.Results):
     self._results = found
     self._samples: dict[_Number, results.ArmResults] = {}
-    self._paper = published.numbers(artifact.id)
+    self._artifact = artifact
     here, paper = found.suites.get('tasks', ()), artifacts.PAPER_SUITES['tasks']
     self._stands_for: Mapping[str, str] = {}
     if artifact.suites == ('tasks',) and len(here) == len(paper):
@@ -144,7 +144,9 @@ class _Cells:
     # Tasks of this scale correspond to tasks of the paper.
     place = self._stands_for.get(number.place, number.place)
     frames = artifacts.paper_frames(number.arm, number.share)
-    paper = self._of_paper(number._replace(place=place), frames)
+    paper = published.find(
+      self._artifact.id, number.arm, place, number.metric, frames
+    )
     cell = Cell()
     if number.arm in artifacts.ARMS:
       paper_envs = artifacts.PAPER_SUITES.get(place, (place,))
@@ -156,16 +158,6 @@ class _Cells:
       paper_spread=paper.spread,
       decimals=paper.decimals if cell.comparable else cell.decimals,
     )
-
-  def _of_paper(
-    self, number: _Number, frames: float
-  ) -> published.Printed | None:
-    for paper in self._paper:
-      key = (paper.arm, paper.env or paper.suite, paper.metric)
-      # Each game has one score, whose budget is not always stated.
-      if key == number[:3] and (paper.env or paper.frames == frames):
-        return paper
-    return None
 
   def _ours(
     self, number: _Number, paper_envs: Sequence[str], frames: float

@@ -89,10 +89,10 @@ def test_a_result_replaces_one_with_other_settings(tmp_path):
   other = dataclasses.replace(run, settings={**run.settings, 'batch_size': 9})
   longer = dataclasses.replace(run, actor_steps=500)
   results.add({run: {'solved': 0.25}}, path)
-  assert results.read([run, other], [path]) == {run: {'solved': 0.25}}
+  assert results.read([run, other], path) == {run: {'solved': 0.25}}
   results.add({other: {'solved': 0.5}, longer: {'solved': 0.75}}, path)
   expected = {other: {'solved': 0.5}, longer: {'solved': 0.75}}
-  assert results.read([run, other, longer], [path]) == expected
+  assert results.read([run, other, longer], path) == expected
 
 
 @pytest.mark.usefixtures('shared_functions')
