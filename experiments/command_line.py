@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any, Callable, Iterable, Sequence
 
 from bt_acme.cli import flags
-from bt_acme.config import names
+from bt_acme.config import checks
 from bt_acme.config import run as run_config
 
 
@@ -27,10 +27,7 @@ def run(name: str, config_class: type, main: Callable[[Any], int]) -> None:
 
 def known(name: str, value: str, choices: Iterable[str]) -> str:
   """Returns a value; raises ValueError unless it is one of the choices."""
-  choices = list(choices)
-  if value not in choices:
-    advice = names.suggest(value, choices)
-    raise ValueError(f'{name}={value!r} is unknown: {advice}')
+  checks.check_value(name, value, checks.setting('', choices=tuple(choices)))
   return value
 
 

@@ -13,24 +13,13 @@ from bt_acme.evaluation import tables as tables_lib
 from experiments.harness import sections
 from experiments.learning import claims, results
 
-_TITLES = {
-  'solved': 'solved, % (95% interval)',
-  'seeds': 'seeds ≥ 95%',
-  'each': 'each seed, %',
-  'each_return': 'return, each seed',
-  'each_training_return': 'in training',
-  'return': 'return (95% interval)',
-  'cells': 'cells (95% interval)',
-  'cells_25': 'at 25%',
-  'cells_50': 'at 50%',
-  'cells_75': 'at 75%',
-  'training_solved': 'solved in training, %',
-  'half_solved': 'steps until half solved',
+# The columns of tables, by name; the file describes their properties.
+_COLUMNS = {
+  row['column']: row
+  for row in tables_lib.read_csv(
+    pathlib.Path(__file__).with_name('columns.csv')
+  )
 }
-# Shares are shown in percent. All other columns have one decimal.
-_PERCENT = ('solved', 'training_solved')
-_DECIMALS = {'solved': 0, 'training_solved': 0, 'return': 2, 'half_solved': 0}
-_WITH_INTERVAL = ('solved', 'return', 'cells')
 README = pathlib.Path(__file__).with_name('README.md')
 _BEGIN = (
   '<!-- The tables of results.csv: python -m experiments.learning --publish -->'
@@ -75,7 +64,7 @@ def report(
 
 def _table(table: claims.Table, found: results.Results) -> List[str]:
   """Makes the table of a task."""
-  titles = [_TITLES[column] for column in table.columns]
+  titles = [_COLUMNS[column]['title'] for column in table.columns]
   header = ['algorithm', 'actor steps', 'seeds', *titles, 's']
   rows = [_row(run, table, found) for run in table.runs]
   text = tables_lib.markdown(header, rows, 'l' * len(header))
@@ -214,12 +203,13 @@ def _cell(rows: Any, column: str) -> str:
   if column.startswith('each_'):
     name = column.removeprefix('each_')
     return ' '.join(f'{row[name]:.0f}' for row in rows if name in row)
-  scale = 100 if column in _PERCENT else 1
+  shown = _COLUMNS[column]
+  scale = 100 if shown['is_share'] else 1
   values = scale * np.array([row[column] for row in rows if column in row])
   if not values.size:
     return ''
-  digits = _DECIMALS.get(column, 1)
-  if column not in _WITH_INTERVAL or len(values) < 2:
+  digits = int(shown['decimals'])
+  if not shown['has_interval'] or len(values) < 2:
     return f'{np.mean(values):.{digits}f}'
   return _interval(
     intervals.bootstrap(intervals.interquartile_mean, values[:, None]), digits

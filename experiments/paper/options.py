@@ -1,10 +1,12 @@
 """Parses and validates the command line."""
 
 import argparse
+import dataclasses
 import pathlib
 import re
 from typing import NoReturn, Sequence
 
+from bt_acme.config import checks
 from experiments import command_line
 from experiments.harness import runs, slots
 from experiments.paper import artifacts as artifacts_lib
@@ -13,15 +15,37 @@ from experiments.paper import folders, report, required_runs, scales
 COMMANDS = 'list plan work status gather render claims publish'.split()
 _TAKE_ARTIFACTS = ('plan', 'work', 'render')  # Commands that take artifacts.
 _TAKE_PARTS = ('', 'work', 'plan')  # Commands that take a part of the runs.
-_FORMATS = ','.join(report.FORMATS)
-_PRETRAINING_HELP = (
-  'shared (one policy for all seeds) or per_seed; defaults to per_seed for '
-  'smoke, and to shared, like the paper, for the other scales'
-)
-_SLOTS_HELP = (
-  'slots that execute runs, such as cpu:4 or gpu:0,gpu:1/2; defaults to the '
-  'slots of the scale'
-)
+
+
+@dataclasses.dataclass(frozen=True)
+class PaperConfig:
+  """Settings of the commands.
+
+  Attributes:
+    scale: scale, one of smoke, laptop, gpu, paper
+    pretraining: shared (one policy for all seeds) or per_seed; defaults to
+      per_seed for smoke, and to shared, like the paper, for the other scales
+    folder: output directory; defaults to runs/paper/SCALE
+    seeds: seeds, separated by commas; defaults to the scale
+    games: environments, separated by commas; defaults to all
+    arms: arms, separated by commas; defaults to all
+    slots: slots that execute runs, such as cpu:4 or gpu:0,gpu:1/2; defaults to
+      the slots of the scale
+    shard: part of the runs to execute, such as 3/16
+    format: formats, separated by commas
+    hours: hours after which runs are saved and stopped
+  """
+
+  scale: str = 'smoke'
+  pretraining: str = ''
+  folder: str = ''
+  seeds: tuple[str, ...] = ()
+  games: tuple[str, ...] = ()
+  arms: tuple[str, ...] = ()
+  slots: str = ''
+  shard: str = '1/1'
+  format: tuple[str, ...] = report.FORMATS
+  hours: float = float('inf')
 
 
 def read(words: Sequence[str], description: str) -> argparse.Namespace:
@@ -60,6 +84,8 @@ def read(words: Sequence[str], description: str) -> argparse.Namespace:
     )
   for one in given.format:
     command_line.known('format', one, report.FORMATS)
+  checks.require(given.hours > 0, f'hours={given.hours} must be positive.')
+  given.shard = _shard(given.shard)
   given.slots = slots.parse(given.slots or scale.slots)
   return given
 
@@ -80,19 +106,10 @@ def _parser(description: str) -> argparse.ArgumentParser:
   parser.add_argument(
     'names', nargs='+', metavar='NAME', help='a command or artifacts'
   )
-  for flag, default, kind, text in (
-    ('scale', 'smoke', str, f'scale, one of {", ".join(scales.SCALES)}'),
-    ('pretraining', '', str, _PRETRAINING_HELP),
-    ('folder', '', str, 'output directory; defaults to runs/paper/SCALE'),
-    ('seeds', '', _words, 'seeds, separated by commas; defaults to the scale'),
-    ('games', '', _words, 'environments, separated by commas; defaults to all'),
-    ('arms', '', _words, 'arms, separated by commas; defaults to all'),
-    ('slots', '', str, _SLOTS_HELP),
-    ('shard', '1/1', _shard, 'part of the runs to execute, such as 3/16'),
-    ('format', _FORMATS, _words, 'formats, separated by commas'),
-    ('hours', 'inf', _hours, 'hours after which runs are saved and stopped'),
-  ):
-    parser.add_argument(f'--{flag}', default=default, type=kind, help=text)
+  for name, text in checks.help_of(PaperConfig).items():
+    default = getattr(PaperConfig, name)
+    kind = _words if isinstance(default, tuple) else type(default)
+    parser.add_argument(f'--{name}', default=default, type=kind, help=text)
   parser.add_argument(
     '--set',
     action='append',
@@ -130,20 +147,13 @@ def _words(text: str) -> tuple[str, ...]:
   return tuple(filter(None, text.split(',')))
 
 
-def _hours(text: str) -> float:
-  hours = float(text)
-  if not hours > 0:
-    raise argparse.ArgumentTypeError(f'hours={hours} must be positive.')
-  return hours
-
-
 def _shard(text: str) -> tuple[int, int]:
   found = re.fullmatch('([0-9]+)/([0-9]+)', text)
   part, parts = map(int, found.groups()) if found else (0, 0)
-  if not 1 <= part <= parts:
-    raise argparse.ArgumentTypeError(
-      f'shard={text!r} must have the form 3/16 (the third of sixteen parts).'
-    )
+  checks.require(
+    1 <= part <= parts,
+    f'shard={text!r} must have the form 3/16 (the third of sixteen parts).',
+  )
   return part, parts
 
 
