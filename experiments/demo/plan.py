@@ -79,22 +79,14 @@ class Plan:
   @property
   def evaluations(self) -> list[small_runs.SmallRun]:
     """The evaluations of a random policy and of pi_p without learning."""
-    return [
-      run
-      for task in self.tasks
-      for policy in ('pi_p', 'random')
-      for run in self.runs_of(policy, [task])
-    ]
+    policies = ('pi_p', 'random')
+    return [run for name in policies for run in self.runs_of(name, self.tasks)]
 
   @property
   def learning(self) -> list[small_runs.SmallRun]:
     """The runs that learn a task, except for the launched run."""
-    runs = (
-      self.run(name, task, seed)
-      for name in reversed(self.learners)
-      for seed in self.seeds
-      for task in self.tasks
-    )
+    names = reversed(self.learners)
+    runs = [run for name in names for run in self.runs_of(name, self.tasks)]
     return [run for run in runs if run not in self.launched]
 
   def runs_of(

@@ -31,23 +31,21 @@ DATA = pathlib.Path(__file__).with_name('data')
 
 Suites = Mapping[str, Sequence[str]]
 
+# The scale `paper`; `scales` describes its fields.
+_PAPER = json.loads((DATA / 'scales.json').read_text())['paper']
+
 PAPER_SUITES: Suites = {
   'full': atari.FULL,
   'hard': atari.HARD_EXPLORATION,
   'ablation': atari.ABLATION,
   'atari_26': atari.ATARI_26,
-  'tasks': (
-    *('ms_pacman', 'ms_pacman:ghosts_easy', 'ms_pacman:ghosts_hard'),
-    *('hero', 'hero:miners_easy', 'hero:miners_hard'),
-  ),
-  'strategies': ('montezuma_revenge', 'defender'),
-  'budgets': ('montezuma_revenge', 'pong'),
+  **_PAPER['suites'],
 }
 
 PAPER_FRAMES_PER_STEP = 4
-PAPER_TRANSFER_STEPS = 1_250_000_000
+PAPER_TRANSFER_STEPS = _PAPER['transfer_steps']
 PAPER_TRANSFER_FRAMES = PAPER_FRAMES_PER_STEP * PAPER_TRANSFER_STEPS  # 5B.
-PAPER_PRETRAINING_STEPS = 4_000_000_000  # 16B frames.
+PAPER_PRETRAINING_STEPS = _PAPER['pretraining_steps']  # 16B frames.
 
 
 class Arm(NamedTuple):

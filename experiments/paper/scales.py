@@ -39,7 +39,8 @@ class Scale(NamedTuple):
     name: the value of `--scale`.
     purpose: the purpose of the scale.
     suites: environments by suite (see `artifacts`). Suites that the file omits
-      are the paper's.
+      are the paper's; the paper's suites of Atari benchmarks are in
+      `bt_acme.evaluation.human_normalized_scores`.
     seeds: the default seeds.
     pretraining: one of `PRETRAINING`.
     pretraining_steps: actor steps of pre-training.
