@@ -90,19 +90,17 @@ def read(words: Sequence[str], description: str) -> argparse.Namespace:
   return given
 
 
-class _Parser(argparse.ArgumentParser):
-  """An argument parser that raises ValueError for errors."""
-
-  def error(self, message: str) -> NoReturn:
-    raise ValueError(f'{message} (see --help for all flags)')
+def _refuse(message: str) -> NoReturn:
+  raise ValueError(f'{message} (see --help for all flags)')
 
 
 def _parser(description: str) -> argparse.ArgumentParser:
-  parser = _Parser(
+  parser = argparse.ArgumentParser(
     prog='python -m experiments.paper',
     description=description,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
+  parser.error = _refuse  # type: ignore[method-assign]
   parser.add_argument(
     'names', nargs='+', metavar='NAME', help='a command or artifacts'
   )
