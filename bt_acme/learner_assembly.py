@@ -16,16 +16,12 @@ def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
   Args:
     agent: R2D2, NGU or BT.
   """
-  transfer = agent.transfer
   return learner_core.make_learner_core(
     agent.network,
-    agent.config.learner,
-    agent.config.replay,
+    agent.config,
     num_stacked=agent.spec.num_stacked,
-    hold_flights=bool(transfer and transfer.flight_recurrent_state == 'hold'),
-    kickstarting=transfer if transfer and transfer.kickstarts else None,
+    transfer=agent.transfer,
     intrinsic=agent.intrinsic,
-    matmul_precision=agent.config.network.matmul_precision,
   )
 
 

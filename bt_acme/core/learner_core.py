@@ -64,47 +64,34 @@ class LearnerCore(NamedTuple):
 
 def make_learner_core(
   network: networks.QNetwork,
-  learner: config_lib.LearnerConfig,
-  replay: config_lib.ReplayConfig,
+  config: config_lib.R2D2Config,
   *,
   num_stacked: int,
-  hold_flights: bool = False,
-  kickstarting: Optional[config_lib.TransferConfig] = None,
+  transfer: Optional[config_lib.TransferConfig] = None,
   intrinsic: Optional[intrinsic_lib.IntrinsicNetworks] = None,
-  matmul_precision: str = 'default',
 ) -> LearnerCore:
   """Builds the learner of R2D2, NGU or BT.
 
   Args:
     network: the Q-network.
-    learner: the learner's settings.
-    replay: the replay settings, for the burn-in length and the priority
-      weights.
+    config: the settings of the agent.
     num_stacked: S, the number of frames in an observation.
-    hold_flights: whether the recurrent state stays unchanged during a flight.
-    kickstarting: the settings of `behavior_transfer.kickstarting`; None without
-      it.
+    transfer: the settings of behavior transfer; None without it.
     intrinsic: the networks of the intrinsic reward; None without one.
-    matmul_precision: `NetworkConfig.matmul_precision`.
 
   Returns:
     The learner's functions.
   """
   loss = functools.partial(
-    loss_lib.q_network_loss,
-    network=network,
-    learner=learner,
-    replay=replay,
-    hold_flights=hold_flights,
-    kickstarting=kickstarting,
+    loss_lib.q_network_loss, network=network, config=config, transfer=transfer
   )
-  init = functools.partial(_init, network, intrinsic, learner)
-  step = functools.partial(_step, loss, intrinsic, learner, num_stacked)
+  init = functools.partial(_init, network, intrinsic, config.learner)
+  step = functools.partial(_step, loss, intrinsic, config.learner, num_stacked)
   # Initialization runs only once: optimizing it costs more time than it saves.
   options = {'xla_backend_optimization_level': 0}
   return LearnerCore(
     jax.jit(init, compiler_options=options),
-    networks.at_precision(step, matmul_precision),
+    networks.at_precision(step, config.network.matmul_precision),
   )
 
 

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from bt_acme import config as config_lib
-from bt_acme.core import arrays, burn_in, networks, return_recursion, types
+from bt_acme.core import arrays, burn_in, networks, types
 from bt_acme.core import priorities as priorities_lib
 from bt_acme.core import returns_on_device as returns_on_device_lib
 from bt_acme.core import td_errors as td_errors_lib
@@ -35,10 +35,8 @@ def q_network_loss(
   learner_steps: Any = 0,
   *,
   network: networks.QNetwork,
-  learner: config_lib.LearnerConfig,
-  replay: config_lib.ReplayConfig,
-  hold_flights: bool = False,
-  kickstarting: Optional[config_lib.TransferConfig] = None,
+  config: config_lib.R2D2Config,
+  transfer: Optional[config_lib.TransferConfig] = None,
 ) -> Tuple[jax.Array, Tuple[jax.Array, types.Metrics]]:
   """Computes the loss of one batch and the new priorities of its sequences.
 
@@ -52,42 +50,38 @@ def q_network_loss(
     learner_steps: int32 [], the number of earlier steps; used only with
       kickstarting.
     network: the Q-network.
-    learner: the learner's settings.
-    replay: the replay settings, for the burn-in length and the priority
-      weights.
-    hold_flights: whether the recurrent state stays unchanged during a flight
-      (`TransferConfig.flight_recurrent_state`).
-    kickstarting: the settings of kickstarting; None without it.
+    config: the settings of the agent, of which those of the learner and the
+      replay are used.
+    transfer: the settings of behavior transfer; None without it.
 
   Returns:
     The loss, float32 [], and (priorities float32 [B], metrics).
   """
+  learner, replay = config.learner, config.replay
   q_online, q_target = burn_in.unroll(
     network,
     (params, target_params),
     batch,
     observations,
     burn_in_length=replay.burn_in_length,
-    hold_flights=hold_flights,
+    hold_flights=bool(transfer and transfer.flight_recurrent_state == 'hold'),
   )  # [T + 1, B, A'] each
   errors = td_errors_lib.td_errors(
     q_online,
     q_target,
-    return_recursion.Transitions(
-      *(getattr(batch, name) for name in return_recursion.Transitions._fields)
-    ),
+    batch,
     burn_in.trained_steps(batch, burn_in_length=replay.burn_in_length),
     returns_on_device_lib.returns_on_device,
     learner=learner,
     num_actions=network.num_actions,
   )
   extra_loss = None
-  if kickstarting is not None:
+  if transfer is not None and transfer.kickstarts:
     extra_loss = kickstarting_lib.weighted_loss(
       q_online[:-1, :, : network.num_actions],
       batch.proposal,
       learner_steps,
-      kickstarting,
+      transfer,
     )
   loss = weighted_loss(
     errors,

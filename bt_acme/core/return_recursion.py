@@ -1,4 +1,4 @@
-"""Transitions and returns, shared by all targets, which `targets.py` defines.
+"""Returns, shared by all targets, which `targets.py` defines.
 
 The formulas work on both JAX arrays (the learner's batches) and NumPy arrays
 (an actor's own sequences). Time is the first axis. Values at row t belong to
@@ -10,7 +10,7 @@ rewards as r^e + β r^i, but here pre-training maximizes the intrinsic reward
 alone, because it has no task, and transfer maximizes the task's reward alone.
 """
 
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -20,31 +20,6 @@ from bt_acme.core import arrays
 HostArray = npt.NDArray[np.float64]
 # `returns_on_host`, or a function with its arguments for arrays [T, B].
 Recursion = Callable[..., arrays.Array]
-
-
-class Transitions(NamedTuple):
-  """The T transitions of each of B sequences, including the burn-in.
-
-  An actor has a single sequence, with arrays [T].
-
-  Attributes:
-    choice: int32 [T, B], the selected choice, one of A'.
-    action: int32 [T, B], the executed primitive action.
-    source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.
-    probability: float [T, B], μ_t, the probability of the choice when acting.
-    reward: float [T, B], r_t, the transition's reward.
-    discount: float [T, B], the environment's discount; γ_t is γ times this
-      discount.
-    valid: float [T, B], 1 for a valid transition.
-  """
-
-  choice: arrays.Array
-  action: arrays.Array
-  source: arrays.Array
-  probability: arrays.Array
-  reward: arrays.Array
-  discount: arrays.Array
-  valid: arrays.Array
 
 
 def returns_on_host(

@@ -9,7 +9,7 @@ import rlax, so that acting does not need it.
 from typing import Callable, Mapping
 
 from bt_acme import config as config_lib
-from bt_acme.core import arrays, return_recursion, value_rescaling
+from bt_acme.core import arrays, return_recursion, types, value_rescaling
 
 # (q_online float [T + 1, B, A'], q_target float [T + 1, B, A'], transitions,
 # settings, recursion) -> y, float [T, B], undefined where `valid` is 0. The
@@ -19,7 +19,7 @@ TargetFunction = Callable[
   [
     arrays.Array,
     arrays.Array,
-    return_recursion.Transitions,
+    types.SequenceBatch,
     config_lib.LearnerConfig,
     return_recursion.Recursion,
   ],
@@ -30,7 +30,7 @@ TargetFunction = Callable[
 def q_lambda(
   q_online: arrays.Array,
   q_target: arrays.Array,
-  transitions: return_recursion.Transitions,
+  transitions: types.SequenceBatch,
   settings: config_lib.LearnerConfig,
   recursion: return_recursion.Recursion,
 ) -> arrays.Array:
@@ -62,7 +62,7 @@ def q_lambda(
 def retrace(
   q_online: arrays.Array,
   q_target: arrays.Array,
-  transitions: return_recursion.Transitions,
+  transitions: types.SequenceBatch,
   settings: config_lib.LearnerConfig,
   recursion: return_recursion.Recursion,
 ) -> arrays.Array:
@@ -94,7 +94,7 @@ def retrace(
 
 
 def _targets(
-  transitions: return_recursion.Transitions,
+  transitions: types.SequenceBatch,
   settings: config_lib.LearnerConfig,
   recursion: return_recursion.Recursion,
   *values_and_traces: arrays.Array,

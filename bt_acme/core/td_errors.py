@@ -9,7 +9,7 @@ from typing import NamedTuple
 import chex
 
 from bt_acme import config as config_lib
-from bt_acme.core import arrays, return_recursion, targets
+from bt_acme.core import arrays, return_recursion, targets, types
 from bt_acme.core.behavior_transfer import training_labels
 
 
@@ -35,7 +35,7 @@ class TDErrors(NamedTuple):
 def td_errors(
   q_online: arrays.Array,
   q_target: arrays.Array,
-  transitions: return_recursion.Transitions,
+  transitions: types.SequenceBatch,
   trained: arrays.Array,
   recursion: return_recursion.Recursion,
   *,
@@ -47,7 +47,7 @@ def td_errors(
   Args:
     q_online: float [T + 1, B, A'], the values of the online network.
     q_target: float [T + 1, B, A'], the values of the target network.
-    transitions: the T transitions of each sequence.
+    transitions: the T transitions of each sequence, including the burn-in.
     trained: float [T, B], 1 where transitions are trained on.
     recursion: computes returns for arrays of this type.
     learner: the settings of the loss.
@@ -57,7 +57,9 @@ def td_errors(
     δ and δ', and masks of where they count. The targets block the gradient.
   """
   chex.assert_equal_shape([q_online, q_target])
-  chex.assert_equal_shape([*transitions, trained])
+  chex.assert_equal_shape(
+    [transitions.choice, transitions.reward, transitions.valid, trained]
+  )
   chex.assert_equal_shape_prefix([q_online[1:], trained], trained.ndim)
   compute = targets.TARGETS[learner.loss]
   target = arrays.stop_gradient(

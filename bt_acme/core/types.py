@@ -85,6 +85,9 @@ class SequenceBatch(NamedTuple):
   `bt_acme.replay.fields`, which creates the arrays, also defines their dtypes
   and numbers of rows.
 
+  An actor that computes the priority of its own sequence has arrays [T], and ()
+  where the formulas read nothing.
+
   Attributes:
     frames: uint8 [S - 1 + T + 1, B, H, W, C], single frames; row t's stack is
       frames t .. t + S - 1.
@@ -107,15 +110,15 @@ class SequenceBatch(NamedTuple):
     recurrent_state: the LSTMState before row 0, float32 [B, hidden_size] each.
   """
 
-  frames: arrays.Array
-  prev_action: arrays.Array
-  prev_reward: arrays.Array
-  action: arrays.Array
-  choice: arrays.Array
-  source: arrays.Array
-  probability: arrays.Array
-  reward: arrays.Array
-  discount: arrays.Array
-  valid: arrays.Array
-  proposal: arrays.Array
-  recurrent_state: LSTMState
+  frames: arrays.Array = ()
+  prev_action: arrays.Array = ()
+  prev_reward: arrays.Array = ()
+  action: arrays.Array = ()
+  choice: arrays.Array = ()
+  source: arrays.Array = ()
+  probability: arrays.Array = ()
+  reward: arrays.Array = ()
+  discount: arrays.Array = ()
+  valid: arrays.Array = ()
+  proposal: arrays.Array = ()
+  recurrent_state: Any = ()

@@ -75,7 +75,7 @@ def empty_batch(
   batch_size: int,
 ) -> types.SequenceBatch:
   """Returns uninitialized arrays for B sequences, to be filled by a decoder."""
-  arrays: Dict[str, Any] = {fields.PROPOSAL.name: ()}
+  arrays: Dict[str, Any] = {}
   for field in fields.stored(shapes):
     rows = config.sequence_length + field.overlap(shapes)
     shape = (rows, batch_size, *field.row_shape(shapes))

@@ -107,7 +107,7 @@ def from_q_values(
   errors = td_errors_lib.td_errors(
     q_values,
     q_values,
-    return_recursion.Transitions(**steps, valid=trained),
+    types.SequenceBatch(**steps, valid=trained),
     trained,
     return_recursion.returns_on_host,
     learner=config.learner,

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bt_acme import config as config_lib
 from bt_acme.core import types
 from tests.core import toys
 
@@ -69,7 +70,8 @@ def test_each_network_burns_in_with_its_own_parameters_and_held_steps():
 
   batch = toys.batch(6, 4, num_actions=_NUM_ACTIONS, num_extra=1)
   recording = _NETWORK._replace(unroll_all=toys.each(unroll))
-  loss_fn = toys.loss_fn(recording, 6, 2, hold_flights=True)
+  transfer = config_lib.TransferConfig(flight_recurrent_state='hold')
+  loss_fn = toys.loss_fn(recording, 6, 2, transfer=transfer)
   online, target = (toys.random_params(_NETWORK.init, s) for s in (0, 1))
   loss_fn(online, target, batch, batch.frames, jnp.ones([4]))
   flying = batch.source == types.FLIGHT

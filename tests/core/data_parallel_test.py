@@ -36,8 +36,7 @@ def make_learner(num_devices):
       A,
       num_extra_actions=1,
     ),
-    learner,
-    toys.replay_config(T, burn_in=2),
+    toys.agent_config(learner, T, burn_in=2),
     num_stacked=STACKED,
     intrinsic=intrinsic_lib.make_networks(
       config_lib.IntrinsicConfig(),

@@ -30,8 +30,7 @@ def _learner(**settings):
   fields = {'target_update_period': 3, 'learning_rate': 0.01, **settings}
   core = learner_core.make_learner_core(
     _NETWORK,
-    config_lib.LearnerConfig(**fields),
-    toys.replay_config(6),
+    toys.agent_config(config_lib.LearnerConfig(**fields), 6),
     num_stacked=1,
   )
   return jax.jit(core.step, donate_argnums=0), core.init
@@ -113,8 +112,7 @@ def test_random_numbers_depend_on_seed_and_step_number():
 
   core = learner_core.make_learner_core(
     _NETWORK,
-    config_lib.LearnerConfig(),
-    toys.replay_config(6),
+    toys.agent_config(config_lib.LearnerConfig(), 6),
     num_stacked=1,
     intrinsic=types.SimpleNamespace(
       config=config_lib.IntrinsicConfig(intrinsic_learning_rate=0.1),

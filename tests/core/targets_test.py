@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bt_acme.core import return_recursion, returns_on_device, targets
+from bt_acme.core import types as core_types
 from tests.core import toys
 from tests.reference import returns as reference
 
@@ -17,9 +18,15 @@ _EPSILON = 1e-3
 def _transitions(action, probability, reward, discount, valid):
   """Returns own choices."""
   action = np.asarray(action, np.int32)
-  source = np.zeros_like(action, np.uint8)
-  floats = map(np.float32, (probability, reward, discount, valid))
-  return return_recursion.Transitions(action, action, source, *floats)
+  return core_types.SequenceBatch(
+    action=action,
+    choice=action,
+    source=np.zeros_like(action, np.uint8),
+    probability=np.float32(probability),
+    reward=np.float32(reward),
+    discount=np.float32(discount),
+    valid=np.float32(valid),
+  )
 
 
 def _example(length=7, batch_size=5, num_choices=4, seed=0, scale=1.0):

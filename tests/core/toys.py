@@ -239,8 +239,7 @@ def loss_fn(network, length, burn_in=0, learner=None, **settings):
   return functools.partial(
     loss_lib.q_network_loss,
     network=network,
-    learner=learner or config_lib.LearnerConfig(),
-    replay=replay_config(length, burn_in),
+    config=agent_config(learner or config_lib.LearnerConfig(), length, burn_in),
     **settings,
   )
 
@@ -250,6 +249,13 @@ def loss_and_gradient(network, length, *settings, argnums=0, **others):
   """Returns a jitted `value_and_grad` of `loss_fn`, the same for equal ones."""
   loss = loss_fn(network, length, *settings, **others)
   return jax.jit(jax.value_and_grad(loss, argnums, has_aux=True))
+
+
+def agent_config(learner, length, burn_in=0):
+  """Returns the settings of R2D2 with sequences of `length` transitions."""
+  return config_lib.R2D2Config(
+    learner=learner, replay=replay_config(length, burn_in)
+  )
 
 
 def replay_config(length, burn_in=0):

@@ -82,7 +82,7 @@ def _batch(real=None):
 def _losses(transfer, batch, learner_steps=0):
   """Returns the loss, its gradient and its metrics."""
   loss_and_gradient = toys.loss_and_gradient(
-    _NETWORK, _LENGTH, 2, kickstarting=transfer
+    _NETWORK, _LENGTH, 2, transfer=transfer
   )
   probabilities = np.ones(_BATCH, np.float32)
   (loss, (priorities, metrics)), gradient = loss_and_gradient(
@@ -129,10 +129,9 @@ def test_the_loss_adds_the_cross_entropy_of_trained_steps():
 def test_the_learner_lowers_the_weight():
   core = learner_core.make_learner_core(
     _NETWORK,
-    config_lib.LearnerConfig(),
-    toys.replay_config(_LENGTH, 2),
+    toys.agent_config(config_lib.LearnerConfig(), _LENGTH, 2),
     num_stacked=1,
-    kickstarting=_TRANSFER,
+    transfer=_TRANSFER,
   )
   batch, losses = _batch(), []
   state, step = core.init(jax.random.key(0)), jax.jit(core.step)
