@@ -11,7 +11,7 @@ SEED = 5
 
 
 @pytest.fixture(name='make', scope='module')
-def make_random_learner():
+def make_random_learner(shared_functions):
   """Creates learners with random steps."""
   agent = fakes.changed(
     fakes.make_agent('ngu'),

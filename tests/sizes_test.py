@@ -23,7 +23,7 @@ AT_MOST = {
   'lines of code in benchmarks': 2_590,
   'classes': 249,
   'public class names that several classes have': 2,
-  'lines of tests': 30_060,
+  'lines of tests': 30_035,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]
@@ -103,7 +103,7 @@ def test_no_more_than(what):
 
 def test_every_folder_is_counted():
   for top in (*_TOPS, 'bt_acme/runtime', 'tests'):
-    assert _code_in(top) > 0
+    assert any(map(_code_of, _sources(top)))
 
 
 def test_docstrings_comments_and_blank_lines_are_no_code():

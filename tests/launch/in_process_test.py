@@ -28,7 +28,7 @@ _LIMIT = 'import resource as r; r.setrlimit(r.RLIMIT_FSIZE, ({0}, {0}))\n'
 @pytest.fixture(name='run', scope='module')
 def make_run(tmp_path_factory):
   """Returns a function that runs a script without the imports of the stack."""
-  server = scripts.Server(imports='')
+  server = scripts.Server(imports='import bt_acme, rlax\n')
   path = tmp_path_factory.mktemp('program') / 'run.py'
 
   def run(script, *arguments, largest_file=None):
