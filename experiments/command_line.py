@@ -27,7 +27,7 @@ def run(name: str, config_class: type, main: Callable[[Any], int]) -> None:
 
 def known(name: str, value: str, choices: Iterable[str]) -> str:
   """Returns a value; raises ValueError unless it is one of the choices."""
-  checks.check_value(name, value, checks.setting('', choices=tuple(choices)))
+  checks.check_value(name, value, checks.choice(*choices))
   return value
 
 
