@@ -9,7 +9,7 @@ from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 import acme
 import jax
 import reverb
-from acme import adders, specs
+from acme import specs
 from acme.agents.jax import builders
 from acme.utils import counting, loggers
 
@@ -109,17 +109,22 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     )
     return sink, writer
 
-  def make_adder(
-    self, replay_client: reverb.Client
-  ) -> acme_actor.SequenceAdder:
-    """Returns an adder for one environment."""
-    return acme_actor.SequenceAdder(self.make_sink(replay_client)[0])
+  def make_adder(self, replay_client: reverb.Client) -> sequences.SequenceSink:
+    """Returns what `make_actor` takes as its adder: a sink.
+
+    It takes the transitions of this package's actors, which contain more than
+    the arguments of an Acme adder.
+
+    Args:
+      replay_client: the client of the replay server.
+    """
+    return self.make_sink(replay_client)[0]
 
   def make_actor(
     self,
     random_key: jax.Array,
     policy_network: ActingMode,
-    adder: Optional[adders.Adder] = None,
+    adder: Optional[sequences.SequenceSink] = None,
     variable_source: Optional[acme.VariableSource] = None,
   ) -> acme.Actor:
     """Returns an Acme actor for one environment.

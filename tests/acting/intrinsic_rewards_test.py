@@ -107,7 +107,7 @@ def test_a_discarded_episode_of_acmes_loop_leaves_no_transitions(observation):
     epsilon=0.3,
     evaluation=False,
     variable_source=source,
-    adder=acme_actor.SequenceAdder(sink),
+    adder=sink,
   )
   broken = 0
   for episode in range(12):

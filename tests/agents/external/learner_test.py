@@ -12,7 +12,6 @@ from acme.agents.jax import r2d2
 from acme.utils import loggers
 
 from bt_acme import agents
-from bt_acme.agents import acme_actor
 from bt_acme.agents import acme_learner as learner_lib
 from bt_acme.core import types
 from tests.agents import fakes
@@ -39,7 +38,7 @@ def make_client():
   actor = builder.make_actor(
     jax.random.key(1),
     builder.make_policy(0.3),
-    acme_actor.SequenceAdder(sink),
+    sink,
     learner_lib.Learner(builder.agent, jax.random.key(0), iter(())),
   )
   loop = acme.EnvironmentLoop(
