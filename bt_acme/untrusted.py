@@ -15,12 +15,13 @@ import math
 import os
 import pathlib
 import zipfile
-from typing import Any, Callable, Dict, Mapping
+from typing import Any, Dict, Mapping
 
 import jax
 import numpy as np
 
 from bt_acme import files
+from bt_acme.core import leaves
 
 Shapes = Mapping[str, jax.ShapeDtypeStruct]
 
@@ -89,17 +90,8 @@ def parse_json(text: bytes) -> Any:
     raise InvalidFileError('is nested too deeply') from None
 
 
-def check_size(path: files.PathLike, expected: Shapes) -> None:
-  """Checks that a file is not larger than its expected arrays.
-
-  Args:
-    path: a file written by `np.savez`.
-    expected: shape and dtype of each array.
-
-  Raises:
-    OSError: if the file does not exist.
-    InvalidFileError: if the file is larger.
-  """
+def _check_size(path: files.PathLike, expected: Shapes) -> None:
+  """Checks that a file is not larger than its expected arrays."""
   arrays = sum(_num_bytes(x.shape, x.dtype) for x in expected.values())
   most = arrays + _OVERHEAD * (len(expected) + 1)
   size = os.stat(path).st_size
@@ -122,30 +114,45 @@ def sha256(path: files.PathLike) -> str:
   return digest.hexdigest()
 
 
+def check_sha256(path: files.PathLike, checksum: Any) -> None:
+  """Raises InvalidFileError if a file has changed, OSError if it is missing."""
+  if sha256(path) != checksum:
+    raise InvalidFileError('is damaged: its checksum differs')
+
+
 def read_arrays(
-  path: files.PathLike, check: Callable[[Shapes], None]
+  path: files.PathLike, expected: Shapes, checksum: Any
 ) -> Dict[str, np.ndarray]:
   """Reads the arrays in a file written by `np.savez`.
 
   Args:
     path: the file.
-    check: a function that is called with shapes and dtypes by name before
-      memory is allocated; raises `InvalidFileError` if they are unexpected.
+    expected: shape and dtype of each array. They are compared with the file
+      before memory is allocated.
+    checksum: the SHA-256 of the file.
 
   Returns:
-    The arrays, by name.
+    The arrays, by name, in the order of the file.
 
   Raises:
     OSError: if the file cannot be read.
-    InvalidFileError: if the file is damaged or compressed, or if `check`
-      raises it.
+    InvalidFileError: if the file is damaged or compressed, or contains other
+      arrays.
   """
+  _check_size(path, expected)
+  check_sha256(path, checksum)
   try:
     with zipfile.ZipFile(path) as archive:
       members = {
         info.filename.removesuffix(_SUFFIX): info for info in archive.infolist()
       }
-      check({name: _header(archive, info) for name, info in members.items()})
+      found = {name: _header(archive, info) for name, info in members.items()}
+      differences = leaves.mismatches(found, expected)
+      if differences:
+        raise InvalidFileError(
+          'contains arrays that do not match the configuration: '
+          + shortened(differences)
+        )
       return {name: _values(archive, info) for name, info in members.items()}
   except (OSError, InvalidFileError):
     raise

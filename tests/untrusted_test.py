@@ -61,35 +61,59 @@ ARRAYS = {
 }
 
 
+def shapes_of(**arrays):
+  return {
+    name: jax.ShapeDtypeStruct(array.shape, array.dtype)
+    for name, array in arrays.items()
+  }
+
+
+def read(path, expected):
+  """Reads arrays with a valid checksum."""
+  return untrusted.read_arrays(path, expected, untrusted.sha256(path))
+
+
 def test_arrays_are_read(path):
   np.savez(path, **ARRAYS)
-  seen = {}
-  found = untrusted.read_arrays(path, seen.update)
-  assert list(found) == list(seen) == list(ARRAYS)
+  found = read(path, shapes_of(**ARRAYS))
+  assert list(found) == list(ARRAYS)
   for name, array in ARRAYS.items():
     np.testing.assert_array_equal(found[name], array)
-    assert seen[name] == jax.ShapeDtypeStruct(array.shape, array.dtype)
+    assert found[name].dtype == array.dtype
   assert found['fortran'].flags.f_contiguous
-  untrusted.check_size(path, seen)
+
+
+def test_a_file_larger_than_its_arrays_is_not_read(path):
+  np.savez(path, **ARRAYS)
   os.truncate(path, 10**12)  # A sparse file takes no disk space.
   with pytest.raises(
     untrusted.InvalidFileError, match='is 1,000,000,000,000 bytes; the'
   ):
-    untrusted.check_size(path, seen)
+    untrusted.read_arrays(path, shapes_of(**ARRAYS), '')
 
 
-def refused(path, message, check=lambda shapes: None):
+def test_another_checksum_is_an_error(path):
+  np.savez(path, **ARRAYS)
+  for checksum in ('', None, 64 * '0'):
+    with pytest.raises(untrusted.InvalidFileError, match='checksum differs'):
+      untrusted.read_arrays(path, shapes_of(**ARRAYS), checksum)
+
+
+def refused(path, message):
+  """Checks an error that occurs whatever the expected arrays are."""
+  expected = {'y': jax.ShapeDtypeStruct((128, 1024, 1024), np.uint8)}
   error = untrusted.InvalidFileError
   with one_line_error(message, error, length=700, megabytes=8):
-    untrusted.read_arrays(path, check)
+    read(path, expected)
 
 
-def test_check_is_called_before_arrays_are_read(path):
-  def check(shapes):
-    raise untrusted.InvalidFileError(f'has {shapes["x"].shape}')
-
+def test_shapes_are_compared_before_arrays_are_read(path):
   np.savez(path, x=np.zeros([64, 1024, 1024], np.uint8))
-  refused(path, r'has \(64, 1024, 1024\)', check)
+  refused(
+    path,
+    r'configuration: x is \(64, 1024, 1024\), expected None; y is None, '
+    r'expected \(128, 1024, 1024\)$',
+  )
 
 
 @pytest.mark.parametrize(
@@ -177,7 +201,7 @@ def test_a_changed_byte_is_detected_or_has_no_effect(path):
     data[place] ^= 0x55
     path.write_bytes(data)
     try:
-      found = untrusted.read_arrays(path, lambda shapes: None)
+      found = read(path, shapes_of(x=array, y=array))
     except (untrusted.InvalidFileError, OSError) as error:
       assert '\n' not in str(error)
     else:

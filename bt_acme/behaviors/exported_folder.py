@@ -248,21 +248,12 @@ def _read_params(
 ) -> assembly.Variables:
   """Reads the parameters and checks that they match the description."""
   wanted = leaves.by_path(expected, _SEPARATOR)
-
-  def check(shapes: untrusted.Shapes) -> None:
-    differences = leaves.mismatches(shapes, wanted)
-    if differences:
-      named = untrusted.shortened(differences.replace(_SEPARATOR, '/'))
-      raise untrusted.InvalidFileError(f'does not fit {_DESCRIPTION}: {named}')
-
   try:
-    untrusted.check_size(path, wanted)
-    if untrusted.sha256(path) != digest:
-      raise untrusted.InvalidFileError('is damaged (its checksum differs)')
-    params = untrusted.read_arrays(path, check)
+    params = untrusted.read_arrays(path, wanted, digest)
   except (OSError, untrusted.InvalidFileError) as error:
+    problem = str(error).replace(_SEPARATOR, '/')
     raise ValueError(
-      f'{subject}: {_PARAMS} {error}. Export the behavior again.'
+      f'{subject}: {_PARAMS} {problem}. Export the behavior again.'
     ) from error
   checks.require(
     # NaN compares as false.

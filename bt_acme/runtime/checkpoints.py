@@ -217,34 +217,20 @@ def read(path: pathlib.Path, template: Any) -> State:
     f'{i:05d}': jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
     for i, leaf in enumerate(leaves)
   }
-
-  def check(shapes: untrusted.Shapes) -> None:
-    if shapes != wanted:
-      raise untrusted.InvalidFileError(
-        'contains arrays that do not match this configuration'
-      )
-
-  file = path / _ARRAYS
   try:
-    untrusted.check_size(file, wanted)
-    check_sha256(file, record.get('arrays_sha256'))
-    arrays = untrusted.read_arrays(file, check)
+    arrays = untrusted.read_arrays(
+      path / _ARRAYS, wanted, record.get('arrays_sha256')
+    )
   except untrusted.InvalidFileError as error:
     raise untrusted.InvalidFileError(f'{_ARRAYS} {error}') from error
   in_order = [arrays[name] for name in wanted]
   return jax.tree.unflatten(structure, in_order), record['values']
 
 
-def check_sha256(file: pathlib.Path, expected: Any) -> None:
-  """Raises InvalidFileError if a file has changed, OSError if it is missing."""
-  if untrusted.sha256(file) != expected:
-    raise untrusted.InvalidFileError('is damaged: its checksum differs')
-
-
 def _read_checked(path: pathlib.Path) -> dict[str, Any]:
   """Reads the record of a checkpoint, and verifies the arrays' checksum."""
   record = _read_record(path)
-  check_sha256(path / _ARRAYS, record.get('arrays_sha256'))
+  untrusted.check_sha256(path / _ARRAYS, record.get('arrays_sha256'))
   return record
 
 

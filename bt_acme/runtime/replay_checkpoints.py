@@ -90,7 +90,7 @@ def _problem(replay: checkpoints.Replay, expected: dict[str, Any]) -> str:
     return f'has the layout {found}, but this run needs {expected}'
   for name, checksum in replay.sha256.items():
     try:
-      checkpoints.check_sha256(replay.folder / name, checksum)
+      untrusted.check_sha256(replay.folder / name, checksum)
     except (OSError, untrusted.InvalidFileError) as error:
       return f'has no intact file {name} ({untrusted.one_line(error)})'
   return ''

@@ -101,7 +101,7 @@ def read(
     check_versions(found.layout['versions'])
     if found.layout['behaviors'] != layout(agent)['behaviors']:
       raise ValueError('they were saved with other behaviors')
-    checkpoints.check_sha256(path, found.sha256.get(_FILE))
+    untrusted.check_sha256(path, found.sha256.get(_FILE))
     with path.open('rb') as file:
       states: Mapping[str, Any] = serialization.load(file, path.stat().st_size)
     return states

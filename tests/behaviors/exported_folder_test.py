@@ -146,7 +146,7 @@ _DAMAGED = 'behavior.json is missing or damaged .*. Export the behavior again'
     (damage_json, _DAMAGED),
     (lambda f: (f / 'behavior.json').write_text('[' * 100_000), _DAMAGED),
     (lambda f: (f / 'behavior.json').write_text(' ' * 2 * _MB), _DAMAGED),
-    (damage_params, 'params.npz is damaged .its checksum differs'),
+    (damage_params, 'params.npz is damaged: its checksum differs'),
     (lambda f: edit(f, format=2), 'format=2 cannot be read'),
     (lambda f: edit(f, agent='DQN'), _DAMAGED),
     (lambda f: edit(f, config={'x': 1}), 'no setting named'),
@@ -160,8 +160,8 @@ _DAMAGED = 'behavior.json is missing or damaged .*. Export the behavior again'
     (become_r2d2, 'statistics must be null without an intrinsic reward'),
     (
       lambda f: edit(f, 'config', 'network', lstm_size=8),
-      r'params.npz does not fit behavior.json: .*lstm/linear/w is \(36, 64\)'
-      r', expected \(28, 32\).*. Export the behavior again',
+      r'params.npz contains arrays that do not match the configuration: .*'
+      r'lstm/linear/w is \(36, 64\), expected \(28, 32\).*. Export the be',
     ),
     (without('lstm'), r'agent/lstm/linear/b is None, expected \(64,\)'),
     (without('intrinsic'), r'intrinsic/.* is None, expected .*; and \d+ more'),

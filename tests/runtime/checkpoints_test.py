@@ -104,7 +104,7 @@ def test_a_damaged_checkpoint_is_skipped_with_a_warning(
   ],
 )
 def test_other_arrays_are_an_error(folder, template):
-  with pytest.raises(ValueError, match='not match this configuration'):
+  with pytest.raises(ValueError, match='not match the configuration'):
     checkpoints.restore(folder, template)
 
 

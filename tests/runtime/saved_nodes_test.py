@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bt_acme
+from bt_acme import untrusted
 from bt_acme.config import run as run_config
 from bt_acme.runtime import checkpoints, saved_nodes
 from tests.agents import fakes
@@ -76,7 +77,7 @@ def test_a_damaged_or_foreign_file_is_refused_in_one_line(
     round_trips.flip(path, 30)
   else:
     path.write_bytes(forged)
-    monkeypatch.setattr(checkpoints, 'check_sha256', lambda *args: None)
+    monkeypatch.setattr(untrusted, 'check_sha256', lambda *args: None)
   with pytest.raises(ValueError, match='do not fit this run') as info:
     saved_nodes.read(run, agent)
   assert run.workdir in str(info.value) and '\n' not in str(info.value)
