@@ -1,6 +1,5 @@
 """Adapts `bt_acme.learner` to Acme: counts, logs, priorities and variables."""
 
-import threading
 import time
 from typing import Any, Iterator, Mapping, Optional, Tuple
 
@@ -22,7 +21,12 @@ _Started = Tuple[blocks.Sample, Optional[assembly.Variables]]
 
 
 class Learner(learner_lib.Learner, acme.Learner):
-  """Trains R2D2, NGU or BT on sampled sequences."""
+  """Trains R2D2, NGU or BT on sampled sequences.
+
+  Attributes:
+    replay_size: the number of sequences in the replay when the last batch was
+      sampled.
+  """
 
   def __init__(
     self,
@@ -59,8 +63,7 @@ class Learner(learner_lib.Learner, acme.Learner):
     self._counter = counter or counting.Counter()
     self._logger = logger or loggers.NoOpLogger()
     self._started: Optional[_Started] = None
-    self._lock = threading.Lock()
-    self._replay_size = 0
+    self.replay_size = 0
     self._last_step = time.monotonic()
     self._publish(self.copy_variables())
 
@@ -74,7 +77,7 @@ class Learner(learner_lib.Learner, acme.Learner):
     """
     sample = next(self._dataset)
     self.start(sample)
-    self._replay_size = sample.table_size
+    self.replay_size = sample.table_size
     variables = None
     if self.learner_steps % self._agent.config.learner.publish_period == 0:
       variables = self.copy_variables()
@@ -127,7 +130,7 @@ class Learner(learner_lib.Learner, acme.Learner):
       {
         **counts,
         **step.row(),
-        'replay_size': self._replay_size,
+        'replay_size': self.replay_size,
         'seconds_per_learner_step': now - self._last_step,
       }
     )
@@ -135,20 +138,16 @@ class Learner(learner_lib.Learner, acme.Learner):
 
   def _publish(self, variables: assembly.Variables) -> None:
     """Waits for copies of the parameters and makes them available to actors."""
-    published = jax.tree.map(np.asarray, variables)
-    with self._lock:
-      self._published = published
+    self._published = jax.tree.map(np.asarray, variables)
 
   @property
   def variables(self) -> assembly.Variables:
-    """The most recently published parameters, as NumPy arrays."""
-    with self._lock:
-      return self._published
+    """The most recently published parameters, as NumPy arrays.
 
-  @property
-  def replay_size(self) -> int:
-    """The number of sequences in the replay when the last batch was sampled."""
-    return self._replay_size
+    Other threads may read them, because publishing replaces all of them at
+    once.
+    """
+    return self._published
 
   @property
   def learner_steps(self) -> int:
