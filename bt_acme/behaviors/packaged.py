@@ -22,9 +22,20 @@ def names() -> tuple[str, ...]:
       print(bt_acme.load_behavior(name).actor_steps)
     ```
   """
-  return tuple(
-    sorted(path.parent.name for path in _DIRECTORY.glob('*/behavior.json'))
-  )
+  return tuple(found_in(_DIRECTORY))
+
+
+def found_in(folder: str | pathlib.Path) -> list[str]:
+  """Returns the names of the behaviors in a directory, in alphabetical order.
+
+  Args:
+    folder: a directory with a subdirectory for each behavior, such as that of a
+      bank; may be missing.
+  """
+  if not os.path.isdir(folder):  # Unlike `glob`, never raises an error.
+    return []
+  found = pathlib.Path(folder).glob('*/behavior.json')
+  return sorted(path.parent.name for path in found)
 
 
 def resolve(behavior: str, *, setting: str = 'behavior') -> str:

@@ -63,21 +63,13 @@ class BehaviorsConfig:
       ) from error
 
 
-def in_bank(folder: str | pathlib.Path) -> list[str]:
-  """Returns the names of the behaviors in a bank, in alphabetical order."""
-  if not os.path.isdir(folder):
-    return []
-  found = pathlib.Path(folder).glob('*/behavior.json')
-  return sorted(path.parent.name for path in found)
-
-
 def load_bank(folder: str | pathlib.Path) -> list[behaviors.Exported]:
   """Returns the behaviors in a bank, in alphabetical order.
 
   Raises:
     ValueError: if there are none, or if one of them cannot be loaded.
   """
-  names = in_bank(folder)
+  names = packaged.found_in(folder)
   checks.require(
     bool(names),
     f'bank={str(folder)!r} contains no behaviors. Add one with '
