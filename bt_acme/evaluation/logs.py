@@ -11,7 +11,7 @@ from absl import logging
 from bt_acme import files
 
 # Columns that had another name until 0.1, by their old name.
-RENAMED_COLUMNS = {'life': 'session'}
+_RENAMED_COLUMNS = {'life': 'session'}
 
 Row = dict[str, float]
 
@@ -59,8 +59,7 @@ def _read(path: pathlib.Path) -> tuple[list[str], list[Row]]:
   """Returns the names of the columns, and the cells that are not empty."""
   text = path.read_text(errors='replace')
   lines = iter(text[: text.rfind('\n') + 1].splitlines())
-  header = next(lines, '').split(',')
-  names = [RENAMED_COLUMNS.get(name, name) for name in header if name]
+  names = columns_of(next(lines, ''))
   rows: list[Row] = []
   num_damaged = 0
   for line in lines:
@@ -72,6 +71,12 @@ def _read(path: pathlib.Path) -> tuple[list[str], list[Row]]:
   if num_damaged:
     logging.warning('Damaged rows omitted: %d of %s', num_damaged, path)
   return names, rows
+
+
+def columns_of(header: str) -> list[str]:
+  """Returns the current names of the columns in the first line of a log."""
+  names = header.strip().split(',')
+  return [_RENAMED_COLUMNS.get(name, name) for name in names if name]
 
 
 def last(workdir: str, label: str, column: str) -> float:
@@ -86,8 +91,7 @@ def last(workdir: str, label: str, column: str) -> float:
   if not path.is_file():
     return 0.0
   with path.open() as f:
-    header = f.readline().strip().split(',')
-  names = [RENAMED_COLUMNS.get(name, name) for name in header if name]
+    names = columns_of(f.readline())
   for start, line in lines_from_end(path):
     cells = line.decode(errors='replace').strip().split(',')
     row = dict(zip(names, cells, strict=False))

@@ -242,9 +242,7 @@ class CSVTable:
       start, line = next(logs.lines_from_end(path), (0, b''))
       os.truncate(path, start + len(line))
       with path.open('rb') as file:
-        header = file.readline().decode().rstrip()
-        names = header.split(',') if header else []
-        self._columns = [logs.RENAMED_COLUMNS.get(name, name) for name in names]
+        self._columns = logs.columns_of(file.readline().decode())
         self.num_rows = sum(1 for _ in file)
 
   def append(self, row: Mapping[str, Number]) -> None:
