@@ -8,7 +8,7 @@ from typing import Any
 
 from bt_acme import behaviors, files
 from bt_acme.api import card_text, loading, runs
-from bt_acme.behaviors import cards, packaged
+from bt_acme.behaviors import cards, lookup
 from bt_acme.config import checks
 from bt_acme.launching import named_behaviors
 
@@ -130,7 +130,7 @@ class Bank:
       assert 'explorer' in bank.names()
       ```
     """
-    return packaged.found_in(self.folder)
+    return lookup.found_in(self.folder)
 
   def list(self) -> list[cards.Card]:
     """Returns the card of each behavior, in the order of `names`.

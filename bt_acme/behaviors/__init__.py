@@ -1,7 +1,7 @@
 """Behaviors to transfer (π_p in the paper)."""
 
 from bt_acme.acting.behavior import Behavior, Host
-from bt_acme.behaviors import packaged
+from bt_acme.behaviors import lookup
 from bt_acme.behaviors.cards import Card
 from bt_acme.behaviors.exported import Exported
 from bt_acme.behaviors.exported_folder import export
@@ -20,4 +20,4 @@ __all__ = (
 )
 
 # Not in `__all__`: `from bt_acme.behaviors import *` would shadow the builtin.
-list = packaged.names
+list = lookup.names

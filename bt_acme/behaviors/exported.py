@@ -9,7 +9,7 @@ import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.acting import behavior
-from bt_acme.behaviors import exported_folder, packaged
+from bt_acme.behaviors import exported_folder, lookup
 from bt_acme.config import checks
 from bt_acme.core import epsilon as epsilon_lib
 from bt_acme.core import r2d2_actor, types
@@ -69,7 +69,7 @@ class Exported(behavior.Behavior):
         invalid.
     """
     self.source = str(folder)
-    self.folder = packaged.resolve(self.source, setting=setting)
+    self.folder = lookup.resolve(self.source, setting=setting)
     self.name = os.path.basename(os.path.abspath(self.folder))
     self.agent, self.learned, self.params_sha256 = exported_folder.read(
       self.folder, setting=setting

@@ -17,7 +17,7 @@ import numpy as np
 
 from bt_acme import assembly, files, untrusted
 from bt_acme import config as config_lib
-from bt_acme.behaviors import cards, packaged
+from bt_acme.behaviors import cards, lookup
 from bt_acme.config import checks, names
 from bt_acme.core import leaves
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
@@ -149,7 +149,7 @@ def read(
   checks.require(
     os.path.isdir(path),  # Unlike `Path.is_dir`, never raises an error.
     f'{subject} is neither a directory nor the name of a behavior: '
-    f'{names.suggest(folder, packaged.names())}',
+    f'{names.suggest(folder, lookup.names())}',
   )
   try:
     description = untrusted.read_json(path / _DESCRIPTION)

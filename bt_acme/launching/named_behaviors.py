@@ -7,7 +7,7 @@ from typing import Any
 
 from bt_acme import behaviors
 from bt_acme import config as config_lib
-from bt_acme.behaviors import packaged
+from bt_acme.behaviors import lookup
 from bt_acme.config import checks
 
 BUILT_IN = {
@@ -69,7 +69,7 @@ def load_bank(folder: str | pathlib.Path) -> list[behaviors.Exported]:
   Raises:
     ValueError: if there are none, or if one of them cannot be loaded.
   """
-  names = packaged.found_in(folder)
+  names = lookup.found_in(folder)
   checks.require(
     bool(names),
     f'bank={str(folder)!r} contains no behaviors. Add one with '
@@ -120,9 +120,9 @@ def load(name: str, transfer: config_lib.TransferConfig) -> behaviors.Behavior:
   if name in BUILT_IN:
     return BUILT_IN[name]()
   checks.require(
-    bool(name) and os.path.isdir(packaged.resolve(name)),
+    bool(name) and os.path.isdir(lookup.resolve(name)),
     f'behavior={name!r} is neither a directory that run_ngu.py exported nor '
-    f'one of {[*sorted(BUILT_IN), *packaged.names()]}. Correct the name.',
+    f'one of {[*sorted(BUILT_IN), *lookup.names()]}. Correct the name.',
   )
   return behaviors.Exported(
     name,

@@ -20,7 +20,7 @@ import numpy as np
 import bt_acme
 from bt_acme import assembly, behaviors, files
 from bt_acme import config as config_lib
-from bt_acme.behaviors import packaged
+from bt_acme.behaviors import lookup
 from bt_acme.config import names, presets
 from bt_acme.evaluation import episode_records
 from bt_acme.evaluation import evaluator as evaluator_lib
@@ -42,7 +42,7 @@ _CONFIGS = {
   'program': config_lib.BTConfig,
 }
 # The behaviors that are not the policies of other runs.
-_NAMES = (*packaged.names(), *named_behaviors.BUILT_IN)
+_NAMES = (*lookup.names(), *named_behaviors.BUILT_IN)
 
 Row = dict[str, float]
 Columns = Mapping[str, np.ndarray]  # The metrics of episodes, by name.
@@ -227,7 +227,7 @@ def _behavior(data: Any) -> Behavior:
 
 
 def _named(behavior: str) -> dict[str, Any]:
-  folder = pathlib.Path(packaged.resolve(behavior))
+  folder = pathlib.Path(lookup.resolve(behavior))
   return {'name': behavior, 'params_sha256': _checksum(folder)}
 
 

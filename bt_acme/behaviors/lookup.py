@@ -1,7 +1,8 @@
-"""The pre-trained behaviors that come with the package, by name.
+"""Finds the directory of a behavior, given its name, workdir or address.
 
-Each is a directory that `Run.export` wrote, in `pretrained/`, with a card
-`README.md` next to the parameters: its training, its scores and its limits.
+The behaviors that come with the package have names. Each is a directory that
+`Run.export` wrote, in `pretrained/`, with a card `README.md` next to the
+parameters: its training, its scores and its limits.
 """
 
 import os

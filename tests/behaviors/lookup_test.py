@@ -7,7 +7,7 @@ import pytest
 import bt_acme
 from bt_acme import behaviors
 from bt_acme import config as config_lib
-from bt_acme.behaviors import cards, packaged
+from bt_acme.behaviors import cards, lookup
 from bt_acme.launching import named_behaviors
 
 _NAME = 'minigrid-explorer'
@@ -18,10 +18,10 @@ def test_a_name_stands_for_a_directory_unless_one_has_that_name(
 ):
   monkeypatch.chdir(tmp_path)
   assert _NAME in bt_acme.behaviors.list()
-  assert pathlib.Path(packaged.resolve(_NAME), 'behavior.json').is_file()
-  assert packaged.resolve('other') == 'other'
+  assert pathlib.Path(lookup.resolve(_NAME), 'behavior.json').is_file()
+  assert lookup.resolve('other') == 'other'
   (tmp_path / _NAME).mkdir()
-  assert packaged.resolve(_NAME) == _NAME
+  assert lookup.resolve(_NAME) == _NAME
 
 
 def test_a_star_import_keeps_the_builtin_list():
