@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_052,
-  'lines of code in bt_acme/runtime': 4_249,
+  'lines of code': 23_885,
+  'lines of code in bt_acme/runtime': 4_240,
   'lines of code in experiments': 4_435,
   'lines of code in benchmarks': 2_590,
-  'classes': 249,
+  'classes': 244,
   'public class names that several classes have': 2,
-  'lines of tests': 30_035,
+  'lines of tests': 30_085,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]
