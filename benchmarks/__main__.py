@@ -115,6 +115,8 @@ def _parse() -> argparse.Namespace:
     parser.error(
       f'unknown benchmarks {unknown}. Choose from {list(BENCHMARKS)}.'
     )
+  if options.quick and options.save:
+    parser.error('--save would publish the meaningless numbers of --quick')
   if options.here and not options.list and len(options.names) != 1:
     parser.error(
       '--here takes one benchmark, because each needs its own process'

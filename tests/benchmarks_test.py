@@ -98,6 +98,7 @@ def test_list_and_unknown_names(command_line, capsys):
   for arguments, message in (
     (['actr'], "['actr']. Choose from ['env', "),
     (['--here'], '--here takes one benchmark'),
+    (['actor', '--quick', '--save'], 'meaningless numbers'),
   ):
     command_line(*arguments)
     with pytest.raises(SystemExit, match='2'):
