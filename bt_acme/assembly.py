@@ -17,7 +17,7 @@ from bt_acme import config as config_lib
 from bt_acme import environments
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.config import names as names_lib
-from bt_acme.core import epsilon, r2d2_actor, types, weight_transfer
+from bt_acme.core import epsilon, r2d2_actor, types, weight_loading
 from bt_acme.core import networks as networks_lib
 from bt_acme.core.behavior_transfer import behavior_core, bt_actor, flights
 from bt_acme.core.intrinsic import networks as intrinsic_lib
@@ -372,7 +372,7 @@ def without_behaviors(
     agent: an agent with behaviors.
     variables: its parameters.
   """
-  params = weight_transfer.without_extra_actions(
+  params = weight_loading.without_extra_actions(
     variables.agent, agent.spec.num_actions
   )
   return (

@@ -161,7 +161,8 @@ class Learner:
   def copy_variables(self) -> assembly.Variables:
     """Copies the parameters and starts the transfer of the copies to the host.
 
-    The next step donates the original buffers.
+    The next step donates the original buffers. Actors fetch the copies
+    (`ActingConfig.variable_update_period`).
     """
     variables = _copy(
       assembly.Variables(self._state.params, self._state.intrinsic_params)

@@ -10,7 +10,7 @@ from bt_acme import config as config_lib
 from bt_acme.api import runs
 from bt_acme.behaviors import download
 from bt_acme.config import checks
-from bt_acme.core import weight_transfer
+from bt_acme.core import weight_loading
 from bt_acme.launching import named_behaviors
 from bt_acme.runtime import workdir
 
@@ -121,5 +121,5 @@ def _following(
   variables = jax.tree.map(
     lambda x: np.zeros(x.shape, x.dtype), agent.variable_shapes
   )
-  variables.agent[weight_transfer.ADVANTAGE_OUTPUT]['b'][-1] = 1.0
+  variables.agent[weight_loading.ADVANTAGE_OUTPUT]['b'][-1] = 1.0
   return agent, assembly.Learned(0, variables, None)

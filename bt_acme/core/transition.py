@@ -33,7 +33,7 @@ class Transition(NamedTuple):
       during a flight.
     reward: float, the reward that the agent maximizes.
     discount: float, the environment's discount; 1 on a truncation, unless
-      `bootstrap_truncations` is off.
+      `bootstrap_truncations` is off (`acting.vector_actor`).
     q_values: float32 [A'], the values of all choices from the actor's network;
       not stored.
     proposal: int, the action that the behavior of the episode proposed, one of

@@ -1,6 +1,6 @@
 """Parameters that a run is given: `--init_from`, `--init`, `--extra_init`.
 
-`core.weight_transfer` defines which weights `partial` and `full` copy.
+`core.weight_loading` defines which weights `partial` and `full` copy.
 """
 
 import dataclasses
@@ -9,7 +9,7 @@ import jax
 
 from bt_acme import assembly, behaviors
 from bt_acme.config import checks
-from bt_acme.core import types, weight_transfer
+from bt_acme.core import types, weight_loading
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,7 @@ def load(
     f'but this agent has reward_input={has!r}. Set --reward_input={had}.',
   )
   try:
-    return weight_transfer.transfer(
+    return weight_loading.transfer(
       source.variables.agent,
       agent.network.init(jax.random.key(seed)),
       init=weights.init,

@@ -1,6 +1,7 @@
 """Finds the accelerators of this machine that JAX would use.
 
-JAX itself cannot be asked: once started, it would reserve their memory.
+JAX itself cannot be asked: once started, it would reserve their memory. Which
+processes see an accelerator is decided in `environment_variables`.
 """
 
 import glob

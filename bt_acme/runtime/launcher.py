@@ -1,6 +1,7 @@
 """Runs a program on the engine that `lp_launch_type` selects.
 
-To add an engine, write a module in `engines/` and add a line to `ENGINES`.
+To add an engine, write a module in `engines/` and add a line to `ENGINES`. Runs
+in one process do not need one: `launching.starting` executes them itself.
 """
 
 import math

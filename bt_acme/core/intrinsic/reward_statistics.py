@@ -1,8 +1,8 @@
 """The result of an intrinsic reward and the running statistics that scale it.
 
-`rewards` has the formulas, and `host_reward` and `device_reward` compute them
-for many environments, in NumPy and in JAX. The formulas of the statistics
-support both types of arrays; the host uses float64.
+`rewards` has the formulas that divide by them, and `host_reward` and
+`device_reward` compute rewards for many environments, in NumPy and in JAX. The
+formulas of the statistics support both types of arrays; the host uses float64.
 
 The statistics of an environment persist across episodes, unless the
 configuration resets them. Every environment has its own statistics, so that its

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bt_acme import config as config_lib
-from bt_acme.core import leaves, networks, weight_transfer
+from bt_acme.core import leaves, networks, weight_loading
 from tests.core import toys
-from tests.reference import weight_transfer as reference
+from tests.reference import weight_loading as reference
 
 _SHAPE = (3, 3, 1)
 _A = 4
@@ -38,7 +38,7 @@ def _q_values(network, params):
 @pytest.mark.parametrize('num_extra', [0, 1, 3])
 def test_without_extra_actions_all_values_shift_equally(num_extra):
   network, params = _network(num_extra)
-  narrowed = weight_transfer.without_extra_actions(params, _A)
+  narrowed = weight_loading.without_extra_actions(params, _A)
   plain, fresh = _network()
   assert not leaves.mismatches(narrowed, fresh)
   values = np.asarray(_q_values(network, params))[..., :_A]
@@ -56,7 +56,7 @@ def test_matches_reference(init, extra_init, num_extra):
   _, source = _network(seed=1)
   _, fresh = _network(num_extra, seed=2)
   before = jax.tree.map(np.array, (source, fresh))
-  actual = weight_transfer.transfer(
+  actual = weight_loading.transfer(
     source, fresh, init=init, extra_init=extra_init
   )
   expected = reference.transfer(source, fresh, init=init, extra_init=extra_init)
@@ -88,9 +88,9 @@ def test_loaded_parts_that_differ_are_errors(num_extra, sizes, init, message):
   _, source = _network(num_extra, seed=1)
   _, fresh = _network(seed=2, **sizes)
   with pytest.raises(ValueError, match=message):
-    weight_transfer.transfer(source, fresh, init=init)
+    weight_loading.transfer(source, fresh, init=init)
   if 'lstm_size' not in sizes:  # The head is not loaded otherwise.
-    weight_transfer.transfer(source, fresh, init='partial')
+    weight_loading.transfer(source, fresh, init='partial')
 
 
 @pytest.mark.parametrize('num, end', [(4, ')'), (5, '); and 1 more')])
