@@ -163,11 +163,9 @@ class Supervisor:
     self._interrupts: list[signal.Signals] = []
     self._stopping = False
     try:
-      end = self._place()
-      if end is None:
-        self._start_all()
-        end = self._wait_for_end()
-      end = self._stop(end)
+      for title, number in self._num_ports.items():
+        self._engine.place(title, number)
+      end = self._stop(self._wait_for_end())
       failures = self._failures_to_stop(end)
     finally:
       self._release()
@@ -185,30 +183,6 @@ class Supervisor:
       )
       os._exit(code)
     return code
-
-  def _place(self) -> _End | None:
-    """Schedules every node on a machine.
-
-    Returns:
-      The end of the program if it ends before every node is scheduled, else
-      None.
-    """
-    for title, number in self._num_ports.items():
-      self._engine.place(title, number)
-    while any(node.addresses is None for node in self._nodes.values()):
-      event = self._next()
-      if isinstance(event, signal.Signals):
-        return self._interrupted(event)
-      if isinstance(event, events.NodeExited):
-        node = self._nodes[event.title]
-        if not (event.lost and self._budget.acquire(self.clock())):
-          return _End(1, node)
-        self._terminal.note(
-          f'{node.describe_failure()} Rescheduling ({self._budget}).'
-        )
-        node.addresses = node.ended = None
-        self._engine.place(node.title, self._num_ports[node.title])
-    return None
 
   def _start_all(self) -> None:
     """Starts every node on the machine where it is scheduled."""
@@ -255,7 +229,10 @@ class Supervisor:
     node.late_at = self.clock() + self.policy.watchdog_seconds
 
   def _wait_for_end(self) -> _End:
-    """Waits for the exit of the main node, a final failure, or a signal."""
+    """Waits for the exit of the main node, a final failure, or a signal.
+
+    Starts all nodes as soon as every node is scheduled.
+    """
     while True:
       event = self._next(_LOOK_SECONDS)
       self._watch()
@@ -271,7 +248,10 @@ class Supervisor:
           return _End(0)
         else:  # Another node may be waiting for this slot.
           self._engine.release(node.title)
-      self._start_due()
+      if self._executables:
+        self._start_due()
+      elif all(node.addresses is not None for node in self._nodes.values()):
+        self._start_all()
 
   def _watch(self) -> None:
     """Kills the nodes that have sent no heartbeat for too long.
@@ -331,10 +311,12 @@ class Supervisor:
 
   def _handle_failure(self, node: node_lib.NodeState) -> _End | None:
     """Restarts a failed node; returns the end if the program has to end."""
+    assert node.ended is not None
+    if not self._executables:  # No node has been started.
+      return self._reschedule(node, node.ended)
     if node.follows:
       node.due = self.clock()
       return None
-    assert node.ended is not None
     # Other nodes would still use the old address of a node that listens.
     has_lost_address = node.ended.lost and bool(node.addresses)
     labels = self.policy.restarted_labels
@@ -364,6 +346,19 @@ class Supervisor:
     node.due = self.clock() + pause
     return None
 
+  def _reschedule(
+    self, node: node_lib.NodeState, ended: events.NodeExited
+  ) -> _End | None:
+    """Schedules a node again whose slot was lost before the start."""
+    if not (ended.lost and self._budget.acquire(self.clock())):
+      return _End(1, node)
+    self._terminal.note(
+      f'{node.describe_failure()} Rescheduling ({self._budget}).'
+    )
+    node.addresses = node.ended = None
+    self._engine.place(node.title, self._num_ports[node.title])
+    return None
+
   @property
   def _hurried(self) -> bool:
     """Whether the user has asked to kill all nodes immediately."""
@@ -387,7 +382,8 @@ class Supervisor:
       self._engine.signal(node.title, signum)
     start = self.clock()
     while not self._hurried:
-      left = start - self.clock() + self._timeout(end)
+      grace = [self._grace(node.label, end) for node in self._running()]
+      left = start - self.clock() + max(grace, default=0.0)
       if left <= 0:
         break
       event = self._next(left)
@@ -396,29 +392,21 @@ class Supervisor:
         end = end if end.culprit is not None and end.code else stopped
     return end
 
-  def _timeout(self, end: _End) -> float:
-    """Returns the seconds until the last of the running nodes is killed."""
-    labels = {node.label for node in self._running()}
-    if not labels:
-      return 0.0
-    if labels.intersection(self.policy.checked_labels):
-      return self._checked_timeout(end)
+  def _grace(self, label: str, end: _End) -> float:
+    """Returns the seconds that nodes of a label have to stop."""
+    if label in self.policy.checked_labels:  # They have something to save.
+      factor = _FINAL_SAVE_FACTOR if end.code == 0 else 1
+      return factor * self.policy.grace_seconds
     return _FLUSH_SECONDS if end.code is None else self.policy.grace_seconds
-
-  def _checked_timeout(self, end: _End) -> float:
-    """Returns the seconds that nodes with something to save have to stop."""
-    factor = _FINAL_SAVE_FACTOR if end.code == 0 else 1
-    return factor * self.policy.grace_seconds
 
   def _failures_to_stop(self, end: _End) -> list[str]:
     """Returns the errors of checked nodes during the shutdown."""
-    seconds = None if self._hurried else self._checked_timeout(end)
-    return [
-      failure
-      for node in self._nodes.values()
-      if node.label in self.policy.checked_labels and node is not end.culprit
-      if (failure := node.describe_stop(seconds))
-    ]
+    failures = []
+    for node in self._nodes.values():
+      if node.label in self.policy.checked_labels and node is not end.culprit:
+        seconds = None if self._hurried else self._grace(node.label, end)
+        failures.append(node.describe_stop(seconds))
+    return [failure for failure in failures if failure]
 
   def _release(self) -> None:
     """Kills all remaining nodes, and handles the rest of their output."""
