@@ -110,10 +110,10 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     return sink, writer
 
   def make_adder(self, replay_client: reverb.Client) -> sequences.SequenceSink:
-    """Returns what `make_actor` takes as its adder: a sink.
+    """Returns the sink of one environment, which `make_actor` takes as adder.
 
-    It takes the transitions of this package's actors, which contain more than
-    the arguments of an Acme adder.
+    The sink takes the transitions of this package's actors, which contain more
+    than the arguments of an Acme adder.
 
     Args:
       replay_client: the client of the replay server.
@@ -136,8 +136,12 @@ class AgentBuilder(builders.ActorLearnerBuilder):
       variable_source: the learner.
 
     Raises:
-      ValueError: if `variable_source` is None.
+      ValueError: if `variable_source` is None, or `adder` is another adder.
     """
+    if not isinstance(adder, (sequences.SequenceSink, type(None))):
+      raise ValueError(
+        f'adder={adder!r} is not a sink. Pass the result of make_adder.'
+      )
     if variable_source is None:
       raise ValueError(
         'variable_source=None, but an actor fetches its parameters from a '

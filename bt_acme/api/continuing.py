@@ -163,8 +163,13 @@ def _check(
     checks.path('workdir', workdir).resolve() != bank.folder.resolve(),
     f'workdir={str(workdir)!r} is the directory of the bank. Choose another.',
   )
-  # The last run has at most this many behaviors.
-  policies = [behaviors.ActionRepeat()] * (len(tasks) - 1)
+  # The last run transfers the policies of all tasks before its own. Those of
+  # finished tasks are in the bank; others stand for the rest.
+  names_of = [name_of(number, task) for number, task in enumerate(tasks)]
+  missing = set(names_of) - set(bank.names())
+  if not missing:
+    return
+  policies = [behaviors.ActionRepeat()] * (len(missing) - 1)
   call = inspect.signature(training.transfer).bind(
     ','.join(tasks),
     [*bank.behaviors(), *policies] or 'action_repeat',

@@ -42,7 +42,7 @@ def define(settings_class: type) -> None:
     'paper',
     'Preset that provides the defaults of the settings below: '
     + '; '.join(f'`{n}`, for {p.purpose}' for n, p in presets.PRESETS.items())
-    + '. `python -m bt_acme.config.presets` prints what each preset changes.',
+    + '. `python -m bt_acme.config.presets` prints the changes of each preset.',
   )
   FLAGS.register_key_flag_for_module(sys.argv[0], FLAGS['preset'])
   flags.define(settings_class)

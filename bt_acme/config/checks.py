@@ -81,7 +81,7 @@ def choice(default: Any, *others: Any) -> Any:
 
 
 def limits_of(field: 'dataclasses.Field[Any]') -> Limits:
-  """Returns the limits of a setting: the arguments of `setting`, `choices`."""
+  """Returns the limits of a setting: arguments of `setting`, and `choices`."""
   return field.metadata or setting(field.default).metadata
 
 
@@ -123,7 +123,8 @@ def check_value(
   Args:
     name: the name in the error.
     value: the value.
-    declared: the result of `setting`, or a field of a dataclass of settings.
+    declared: the result of `setting` or `choice`, or a field of a dataclass of
+      settings.
 
   Raises:
     ValueError: if the value has the wrong type or is outside its range or

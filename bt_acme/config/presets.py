@@ -4,7 +4,7 @@ A preset replaces defaults; settings of the user override a preset. Every preset
 works for both pre-training and transfer: an agent ignores settings that it does
 not have, and some settings apply only to pre-training or only to learning a
 task. `presets.json` contains the presets, and entries without a purpose, which
-several presets extend. This command prints the changes of all presets:
+several presets extend. This command prints all changes and their reasons:
 
   python -m bt_acme.config.presets
 """

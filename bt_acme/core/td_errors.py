@@ -12,6 +12,9 @@ from bt_acme import config as config_lib
 from bt_acme.core import arrays, return_recursion, targets, types
 from bt_acme.core.behavior_transfer import training_labels
 
+# The fields of a transition, which have one value for each step.
+_FIELDS = ('choice', 'action', 'source', 'probability', 'reward', 'discount')
+
 
 class TDErrors(NamedTuple):
   """TD errors of every transition under its own and its duplicate's label.
@@ -58,7 +61,7 @@ def td_errors(
   """
   chex.assert_equal_shape([q_online, q_target])
   chex.assert_equal_shape(
-    [transitions.choice, transitions.reward, transitions.valid, trained]
+    [getattr(transitions, name) for name in (*_FIELDS, 'valid')] + [trained]
   )
   chex.assert_equal_shape_prefix([q_online[1:], trained], trained.ndim)
   compute = targets.TARGETS[learner.loss]

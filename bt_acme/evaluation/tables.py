@@ -122,6 +122,6 @@ def _cell(value: Any, digits: int) -> Any:
 
 def read_csv(path: pathlib.Path) -> list[dict[str, str]]:
   """Reads the rows of a CSV file, skipping comments (`# ...`)."""
-  with path.open(newline='') as file:
+  with path.open(newline='', encoding='utf-8') as file:
     lines = (line for line in file if not line.startswith('#'))
     return list(csv.DictReader(lines))

@@ -105,7 +105,7 @@ def _read(path: pathlib.Path) -> dict[str, Any]:
   content = path.read_bytes()
   end = len(content) - hashlib.sha256().digest_size
   if hashlib.sha256(content[:end]).digest() != content[end:]:
-    raise untrusted.InvalidFileError('is damaged (its checksum differs)')
+    raise untrusted.InvalidFileError('is damaged: its checksum differs')
   file = io.BytesIO(content)
   header = untrusted.parse_json(file.readline())
   if header['format'] != _FORMAT:

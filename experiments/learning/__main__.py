@@ -8,6 +8,7 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   margin       BT with and without a margin of the extra action.
   alone        BT with a behavior that often succeeds alone.
   short        BT with another preset and a behavior of short pre-training.
+  both_presets The tasks of `transfer`, `limits` and `no_harm` with two presets.
   laws         Other rules for starting and ending flights.
   longer       The task of `alone` in which BT is worse, with more steps.
   wide         One behavior helps in many tasks.

@@ -22,7 +22,7 @@ class PaperConfig:
   """Settings of the commands.
 
   Attributes:
-    scale: scale, one of smoke, laptop, gpu, paper
+    scale: one of the scales that `list` shows
     pretraining: shared (one policy for all seeds) or per_seed; defaults to
       per_seed for smoke, and to shared, like the paper, for the other scales
     folder: output directory; defaults to runs/paper/SCALE

@@ -93,6 +93,8 @@ def test_the_builder_has_acmes_interface():
   assert isinstance(builder, builders.ActorLearnerBuilder)
   with pytest.raises(ValueError, match='variable_source=None'):
     builder.make_actor(jax.random.key(0), builder.make_policy())
+  with pytest.raises(ValueError, match="adder='sink' is not a sink"):
+    builder.make_actor(jax.random.key(0), builder.make_policy(), 'sink')
   assert builder.make_policy().epsilon == 0.01
 
 

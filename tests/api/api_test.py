@@ -256,7 +256,8 @@ def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
     return bt_acme.continual(
       tasks,
       tmp_path / 'bank',
-      extra_action_margin=0.1,
+      kickstarting=0.1,
+      flights=False,  # So the second task needs exactly one behavior.
       # Like Ctrl-C in the second task.
       callbacks=[
         lambda now: len(bank.names()) == 1 and now['actor_steps'] >= stops_at[0]
@@ -315,6 +316,9 @@ def test_continual_learning_stops_after_an_interrupted_evaluation(
   assert bank.names() == []
 
 
+THREE = [f'{ENVIRONMENT}:fixed={i}' for i in range(3)]
+
+
 @pytest.fixture(name='first_task', scope='module')
 def learn_first_task(behavior, tmp_path_factory):
   """Returns the directory of a bank that contains the first task."""
@@ -330,7 +334,10 @@ def learn_first_task(behavior, tmp_path_factory):
     ({'tasks': iter([ENVIRONMENT])}, 'is not a list of tasks'),
     ({'tasks': [ENVIRONMENT, 3]}, 'tasks contains 3'),
     ({'bank': 'other.txt'}, "^bank='other.txt' is a file"),
-    ({'kickstarting': 0.1, 'flights': False}, 'but there are 2'),
+    (
+      {'kickstarting': 0.1, 'flights': False, 'tasks': THREE},
+      'but there are 2',
+    ),
     ({'workdir': ''}, "^workdir='' is not a path"),
     ({'tasks': [ENVIRONMENT, 'MiniGrid-Emty-5x5-v0']}, 'MiniGrid-Empty-5x5-v0'),
     ({'tasks': ['Chain-5']}, 'expects actions 7|expects observations'),
