@@ -46,7 +46,7 @@ help:  ## Show this list.
 setup:  ## Create .venv: Python 3.10 with the full stack.
 	@scripts/setup.sh full
 
-demo: setup  ## Transfer the behavior that comes with the package: 4 to 12 minutes.
+demo: setup  ## Transfer the behavior that comes with the package: 3 to 12 minutes.
 	@$(PYTHON_FULL) -m experiments.demo
 
 demo-full: setup  ## Pre-train without rewards, then transfer.
