@@ -44,7 +44,8 @@ def held(workdir: str) -> Iterator[None]:
     file = _take(path, workdir)
   except OSError as error:
     raise ValueError(
-      f'workdir={workdir!r} is not writable: {error}. Choose another workdir.'
+      f'workdir={workdir!r} is not writable: {error}. Correct this, or '
+      'choose another workdir.'
     ) from error
   with file:
     try:
