@@ -24,6 +24,7 @@ from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 _FORMAT = 1
 _DESCRIPTION, _PARAMS = 'behavior.json', 'params.npz'
+_AGAIN = 'Export the behavior again. If it was downloaded, delete this copy.'
 _SEPARATOR = '::'
 # Training stays far below these limits. Larger values would overflow.
 _LARGEST_PARAMETER = 1e6
@@ -172,7 +173,7 @@ def _advice(path: pathlib.Path) -> str:
     return "Export the run's policy: bt_acme.load_run(FOLDER).export(OTHER)."
   if any(path.glob(f'*/{_DESCRIPTION}')):
     return 'Pass one of its subdirectories, or all as bt_acme.Bank(FOLDER).'
-  return 'Export the behavior again.'
+  return _AGAIN
 
 
 def is_complete(folder: str) -> bool:
@@ -252,9 +253,7 @@ def _read_params(
     params = untrusted.read_arrays(path, wanted, digest)
   except (OSError, untrusted.InvalidFileError) as error:
     problem = str(error).replace(_SEPARATOR, '/')
-    raise ValueError(
-      f'{subject}: {_PARAMS} {problem}. Export the behavior again.'
-    ) from error
+    raise ValueError(f'{subject}: {_PARAMS} {problem}. {_AGAIN}') from error
   checks.require(
     # NaN compares as false.
     all((np.abs(x) <= _LARGEST_PARAMETER).all() for x in params.values()),
