@@ -23,7 +23,7 @@ AT_MOST = {
   'lines of code in benchmarks': 2_590,
   'classes': 244,
   'public class names that several classes have': 2,
-  'lines of tests': 30_095,
+  'lines of tests': 30_105,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

@@ -56,6 +56,7 @@ class Ledger:
     self._attempts = {}  # The highest, by actor.
     self._expected = None  # Actor steps.
     self._awaited = set()  # Failed nodes that have not restarted.
+    self._stopped_by_others = set()  # Processes that another program stops.
 
   def started(self, process):
     """Records the start of a process."""
@@ -72,10 +73,14 @@ class Ledger:
     if process.attempt:
       self._starts[process.title].append(self._session.clock.now)
 
+  def others_stop(self, process):
+    """Records that another program tells a process to stop."""
+    self._stopped_by_others.add(process)
+
   def exited(self, process, code, lost):
     """Records the posted exit of a process."""
     self._session.note(f'{process.name} exits with {code} {"lost" * lost}')
-    if code:
+    if code or process in self._stopped_by_others:
       self._awaited.add(process.title)
     if process.last_heartbeat >= 0:
       self._has_worked.add(process.title)

@@ -363,6 +363,7 @@ class Session:
       engine.freeze(process, seconds)
       return seconds
     elif fault.what == 'told to stop':
+      self.ledger.others_stop(process)
       engine.tell_to_stop(process)
     else:
       process.lost_call = fault.what.split()[-1]
