@@ -119,7 +119,7 @@ def automatic(torso: str, pretraining_steps: int = 0) -> str:
 
 
 def describe(name: str) -> str:
-  """Returns the purpose, changes and reasons of a preset, one line each."""
+  """Returns the purpose of a preset, and each change with its reason."""
   preset = PRESETS[name]
   defaults = {
     **names.defaults_of(agent.NGUConfig),
@@ -128,11 +128,11 @@ def describe(name: str) -> str:
   }
   changes = [
     f'  {setting}={value} instead of {defaults[setting]}{agents}'
+    f'\n    {preset.reasons.get(setting, "")}'.rstrip()
     for setting, value, agents in preset.all_settings
   ]
   title = f'{name}, for {preset.purpose}:'
-  reasons = [f'  {name}: {reason}' for name, reason in preset.reasons.items()]
-  return '\n'.join([title, *(changes or ['  No changes.']), *reasons])
+  return '\n'.join([title, *(changes or ['  No changes.'])])
 
 
 if __name__ == '__main__':

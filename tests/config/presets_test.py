@@ -66,6 +66,7 @@ def test_the_changes_of_a_preset_are_described():
   assert lines[0] == 'minigrid, for MiniGrid, on two cores in minutes:'
   assert {
     '  batch_size=16 instead of 64',
+    '    A run has few steps to learn from, and few of them earn a reward.',
     '  evaluation_period=20000 instead of 100000',
     '  discount=0.9 instead of 0.99, in pre-training',
     '  discount=0.97 instead of 0.99, not in pre-training',
