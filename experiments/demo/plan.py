@@ -84,9 +84,17 @@ class Plan:
 
   @property
   def learning(self) -> list[small_runs.SmallRun]:
-    """The runs that learn a task, except for the launched run."""
-    names = reversed(self.learners)
-    runs = [run for name in names for run in self.runs_of(name, self.tasks)]
+    """The runs that learn a task, except for the launched run.
+
+    The runs of all algorithms with one seed are neighbors, so that a demo that
+    is stopped early has something to compare.
+    """
+    runs = [
+      self.run(name, task, seed)
+      for seed in self.seeds
+      for task in self.tasks
+      for name in reversed(self.learners)
+    ]
     return [run for run in runs if run not in self.launched]
 
   def runs_of(
