@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Dict
+from typing import Any
 
 import jax
 
@@ -30,7 +30,7 @@ _MAX_OUTPUT = 4_000  # Maximum number of characters shown for a failure.
 _MARK = '<!-- results -->\n'
 
 
-def _run_here(name: str, options: argparse.Namespace) -> Dict[str, Any]:
+def _run_here(name: str, options: argparse.Namespace) -> dict[str, Any]:
   """Pins this process and runs a benchmark; JAX must not have run yet."""
   benchmark = BENCHMARKS[name]
   os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: benchmark.cores])
@@ -47,7 +47,7 @@ def _run_here(name: str, options: argparse.Namespace) -> Dict[str, Any]:
   return {name: {'machine': tables.machine(), 'rows': rows}}
 
 
-def _run_apart(name: str, options: argparse.Namespace) -> Dict[str, Any]:
+def _run_apart(name: str, options: argparse.Namespace) -> dict[str, Any]:
   """Runs a benchmark in its own process; returns no results on failure."""
   print(f'{name} ...', end=' ', file=sys.stderr, flush=True)
   start = time.monotonic()
@@ -73,13 +73,13 @@ def _run_apart(name: str, options: argparse.Namespace) -> Dict[str, Any]:
   return results
 
 
-def _table(results: Dict[str, Any]) -> str:
+def _table(results: dict[str, Any]) -> str:
   """Formats all results in the order of `BENCHMARKS`."""
   ordered = [results[name]['rows'] for name in BENCHMARKS if name in results]
   return tables.format_rows(list(itertools.chain(*ordered)))
 
 
-def _save(results: Dict[str, Any]) -> None:
+def _save(results: dict[str, Any]) -> None:
   """Saves results to results.json and, below the marker line, to README.md."""
   results = {**json.loads(_RESULTS.read_text()), **results}
   tables.write(results, _RESULTS)
@@ -132,7 +132,7 @@ def main() -> int:
       print(f'{name:14} {benchmark.about}')
     return 0
   run = _run_here if options.here else _run_apart
-  results: Dict[str, Any] = {}
+  results: dict[str, Any] = {}
   for name in options.names:
     results.update(run(name, options))
   print(_table(results))

@@ -5,7 +5,8 @@ function of any size can be lowered or compiled on a small machine.
 """
 
 import itertools
-from typing import Any, Iterator, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -27,14 +28,14 @@ class Function(NamedTuple):
 
   name: str
   jitted: Any
-  arguments: Tuple[Any, ...]
+  arguments: tuple[Any, ...]
 
 
 def functions(
   agent: assembly.Agent,
   num_environments: int,
   group_size: int,
-  devices: Optional[Sequence[jax.Device]] = None,
+  devices: Sequence[jax.Device] | None = None,
 ) -> Iterator[Function]:
   """Yields all functions of an agent that may run on an accelerator.
 
@@ -62,7 +63,7 @@ def functions(
 
 
 def learner(
-  agent: assembly.Agent, devices: Optional[Sequence[jax.Device]] = None
+  agent: assembly.Agent, devices: Sequence[jax.Device] | None = None
 ) -> Iterator[Function]:
   """Yields the initialization and the step of the learner."""
   core = learner_assembly.make_learner_core(agent)
@@ -118,7 +119,7 @@ def _server(
 
 def policy_inputs(
   agent: assembly.Agent, number: int
-) -> Tuple[batched_core.PolicyInput, Any]:
+) -> tuple[batched_core.PolicyInput, Any]:
   """Returns inputs with the newest frames, and the whole observations."""
   inputs = batched_core.input_shapes(agent, number)
   assert inputs is not None, 'a behavior has host inputs of unknown shapes'

@@ -1,6 +1,6 @@
 """Atari environments with dm-acme's own wrappers."""
 
-from typing import Callable, List, Tuple
+from collections.abc import Callable
 
 import ale_py
 import dm_env
@@ -23,27 +23,27 @@ class RawAtari(dm_env.Environment):
     self._ale.loadROM(str(roms.get_rom_path(game)))
     self._actions = self._ale.getLegalActionSet()
 
-  def _observation(self) -> Tuple[np.ndarray, int]:
+  def _observation(self) -> tuple[np.ndarray, int]:
     return self._ale.getScreenRGB(), self._ale.lives()
 
   def reset(self) -> dm_env.TimeStep:
     self._ale.reset_game()
     return dm_env.restart(self._observation())
 
-  def step(self, action: List[np.ndarray]) -> dm_env.TimeStep:
+  def step(self, action: list[np.ndarray]) -> dm_env.TimeStep:
     reward = self._ale.act(self._actions[action[0].item()])
     if self._ale.game_over():
       return dm_env.termination(reward, self._observation())
     return dm_env.transition(reward, self._observation())
 
-  def observation_spec(self) -> Tuple[specs.Array, specs.Array]:
+  def observation_spec(self) -> tuple[specs.Array, specs.Array]:
     shape = (*self._ale.getScreenDims(), 3)
     return (
       specs.BoundedArray(shape, np.uint8, 0, 255, name='rgb'),
       specs.Array((), np.float64, name='lives'),
     )
 
-  def action_spec(self) -> List[specs.BoundedArray]:
+  def action_spec(self) -> list[specs.BoundedArray]:
     return [specs.DiscreteArray(len(self._actions))]
 
 

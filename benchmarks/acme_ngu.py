@@ -5,7 +5,7 @@ of the episodic memory is a straightforward NumPy implementation: difference,
 square, sum and partial sort over all memories.
 """
 
-from typing import Any, Optional, Tuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -49,7 +49,7 @@ def _with_novelty(core: Any, agent: assembly.Agent) -> Any:
 
   def select_action(
     agent_params: Any, inputs: Any, state: Any
-  ) -> Tuple[Any, Any]:
+  ) -> tuple[Any, Any]:
     action, agent_state = core.select_action(agent_params, inputs, state[0])
     embedding = networks.embed(params['embedding'], inputs.observation)
     error = networks.error(params, inputs.observation)
@@ -78,7 +78,7 @@ def make_actor(
   num_memories: int,
   key: jax.Array,
   policy: Any,
-  adder: Optional[adders.Adder],
+  adder: adders.Adder | None,
   source: Any,
 ) -> actors.GenericActor:
   """Returns R2D2's actor with NGU's reward.

@@ -9,7 +9,8 @@ dm-acme's examples.
 
 import functools
 import types
-from typing import Any, Callable, Optional
+from collections.abc import Callable
+from typing import Any
 
 import acme
 import haiku as hk
@@ -94,7 +95,7 @@ class PeerActor:
     game: str,
     *,
     records: bool = True,
-    intrinsic: Optional[assembly.Agent] = None,
+    intrinsic: assembly.Agent | None = None,
     num_memories: int = 0,
   ):
     """Initializes the actor; its functions are compiled in the first round.

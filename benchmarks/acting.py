@@ -2,7 +2,7 @@
 
 import functools
 import os
-from typing import Iterator, List
+from collections.abc import Iterator
 
 import haiku as hk
 
@@ -135,7 +135,7 @@ def actor_scale() -> Iterator[harness.Comparison]:
     for core in sorted(os.sched_getaffinity(0))[:2]
   ]
 
-  def run(actors: List[processes.OtherProcess]) -> float:
+  def run(actors: list[processes.OtherProcess]) -> float:
     rates = [actor.call(lambda x: 1 / _steps(x.turn)()) for actor in actors]
     return 1 / sum(rate.result() for rate in rates)
 

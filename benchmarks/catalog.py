@@ -1,6 +1,6 @@
 """The list of benchmarks and their execution settings."""
 
-from typing import Dict, NamedTuple
+from typing import NamedTuple
 
 from bt_acme.runtime import environment_variables
 
@@ -26,7 +26,7 @@ class Benchmark(NamedTuple):
   one_thread: bool = True
   huge_pages: bool = False
 
-  def environment(self) -> Dict[str, str]:
+  def environment(self) -> dict[str, str]:
     """Returns the environment variables of the benchmark's process."""
     return {
       'JAX_PLATFORMS': 'cpu',

@@ -17,7 +17,7 @@ so all times are estimates:
 import dataclasses
 import itertools
 import time
-from typing import Any, List, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 import jax
 from absl import flags as absl_flags
@@ -104,8 +104,8 @@ def peak_memory(compiled: Any) -> int:
 
 
 def _duration(
-  kernels: List[hlo.Kernel], target: target_devices.Target, flops: float
-) -> Tuple[float, str]:
+  kernels: list[hlo.Kernel], target: target_devices.Target, flops: float
+) -> tuple[float, str]:
   """Returns the estimated seconds, and what most of them are spent on."""
   parts = {
     'bytes': sum(x.times * x.bytes for x in kernels) / target.bandwidth,
@@ -124,7 +124,7 @@ def _duration(
 
 def _row(
   kind: str, function: accelerated.Function, target: str, num_devices: int
-) -> List[str]:
+) -> list[str]:
   """Compiles a function and returns a row of the table."""
   start = time.process_time()
   found = estimate(function, target, num_devices)
@@ -154,14 +154,14 @@ def _define_flags() -> None:
   )
 
 
-def main(argv: List[str]) -> None:
+def main(argv: list[str]) -> None:
   """Compiles all selected functions and prints a table."""
   del argv
   jax.config.update('jax_platforms', 'cpu')
   values = absl_flags.FLAGS
   known = names.settings_of(Settings)
   given = {name: values[name].value for name in known if values[name].present}
-  rows: List[List[str]] = []
+  rows: list[list[str]] = []
   for target, kind in itertools.product(values.target, values.agent):
     config = core_parts.CONFIGS[kind]
     # The preset of the agent, and the settings of its launch script's run.

@@ -1,6 +1,7 @@
 """Agents and single parts of the core; needs neither Acme nor Reverb."""
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import haiku as hk
 import jax

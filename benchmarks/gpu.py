@@ -24,7 +24,8 @@ import functools
 import itertools
 import pathlib
 import time
-from typing import Any, Callable, Iterator, List, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -179,7 +180,7 @@ def _inference_row(
     for group in range(scale.games // size)
   ]
 
-  def call() -> List[Any]:
+  def call() -> list[Any]:
     server.answer(requests)
     return [request.answer for request in requests]
 

@@ -21,7 +21,8 @@ import sys
 import tempfile
 import time
 import traceback
-from typing import Any, Callable, Dict, Sequence, Tuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -36,7 +37,7 @@ from bt_acme.evaluation import tables as tables_lib
 _TOLERANCE = {'float32': 1e-3, 'default': 0.05}
 _PACKAGES = ('jaxlib', 'jax-cuda12-plugin', 'jax-cuda13-plugin', 'libtpu')
 # Settings of agents with the torso of Atari and short sequences.
-_SMALL: Dict[str, Any] = {
+_SMALL: dict[str, Any] = {
   **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 64),
   **{'trace_length': 16, 'sequence_period': 8, 'batch_size': 8},
 }
@@ -78,7 +79,7 @@ def _versions(devices: Sequence[jax.Device]) -> str:
   return '\n'.join(f'* {line}' for line in lines)
 
 
-def _step_on(agent: assembly.Agent, device: jax.Device) -> Dict[str, Any]:
+def _step_on(agent: assembly.Agent, device: jax.Device) -> dict[str, Any]:
   """Takes a learner step on a device and returns the results by name."""
   core = learner_assembly.make_learner_core(agent)
   batch = core_parts.random_batch(agent, core_parts.random_frames(64))
@@ -158,7 +159,7 @@ def _profile(sizes: gpu.SizeScale) -> str:
 
 
 def kernel_times(
-  events: Sequence[Dict[str, Any]],
+  events: Sequence[dict[str, Any]],
 ) -> 'collections.Counter[str]':
   """Sums the microseconds of each kernel in a profile of JAX.
 
@@ -174,13 +175,13 @@ def kernel_times(
     pid for (pid, _), name in names.items() if name.startswith('/device:')
   }
 
-  def is_kernel(event: Dict[str, Any]) -> bool:
+  def is_kernel(event: dict[str, Any]) -> bool:
     if devices:
       return event['pid'] in devices
     thread = names.get((event['pid'], event.get('tid')), '')
     return thread.startswith('tf_XLA')  # The threads of XLA on a CPU.
 
-  durations: 'collections.Counter[str]' = collections.Counter()
+  durations: collections.Counter[str] = collections.Counter()
   for event in events:
     if event.get('ph') == 'X' and is_kernel(event):
       durations[event['name']] += event['dur']
@@ -216,7 +217,7 @@ def _run(scale: str) -> str:
   return f'{title}, {time.monotonic() - start:.0f} s:\n\n{text}'
 
 
-def _section(title: str, text: Callable[[], str]) -> Tuple[str, bool]:
+def _section(title: str, text: Callable[[], str]) -> tuple[str, bool]:
   """Returns a section of the report, and whether the part has passed."""
   print(f'{title} ...', file=sys.stderr, flush=True)
   try:

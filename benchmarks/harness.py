@@ -12,11 +12,12 @@ import argparse
 import dataclasses
 import statistics
 import time
-from typing import Any, Callable, Dict, Optional
+from collections.abc import Callable
+from typing import Any
 
 from bt_acme import files
 
-Row = Dict[str, Any]  # A row of the table, as returned by `measure`.
+Row = dict[str, Any]  # A row of the table, as returned by `measure`.
 Side = Callable[[], float]  # Runs one round and returns its cost.
 
 # Units of time per second; all other units are counts.
@@ -67,8 +68,8 @@ class Comparison:
   name: str
   unit: str
   ours: Side
-  theirs: Optional[Side] = None
-  limit: Optional[float] = None
+  theirs: Side | None = None
+  limit: float | None = None
   peer: str = 'dm-acme'
   note: str = ''
   once: bool = False
@@ -117,7 +118,7 @@ def measure(comparison: Comparison, rounds: int) -> Row:
 def timed(
   call: Callable[[], Any],
   *,
-  units: Optional[float] = 1,
+  units: float | None = 1,
   share: float = 1.0,
   finish: Callable[[], Any] = lambda: None,
 ) -> Side:

@@ -7,7 +7,8 @@ how often each loop runs.
 import dataclasses
 import math
 import re
-from typing import Dict, Iterator, List, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 # Operations that name or wait for memory, and launch nothing.
 _FREE = frozenset(
@@ -50,7 +51,7 @@ class Operation:
   name: str
   code: str
   result: str
-  operands: List['Operation']
+  operands: list['Operation']
   value: str
   rest: str
   is_root: bool = False
@@ -62,7 +63,7 @@ class Operation:
     return int(found[1]) if found else 0
 
   @property
-  def called(self) -> List[str]:
+  def called(self) -> list[str]:
     """The names of the computations that it calls."""
     return _NAME.findall(' '.join(_CALLED.findall(self.rest)))
 
@@ -81,10 +82,10 @@ class Kernel(NamedTuple):
   bytes: float
 
 
-Computations = Dict[str, List[Operation]]
+Computations = dict[str, list[Operation]]
 
 
-def kernels(text: str) -> List[Kernel]:
+def kernels(text: str) -> list[Kernel]:
   """Returns the kernels of a program.
 
   All branches of a conditional count, and a loop without a known number of
@@ -115,7 +116,7 @@ def size(shape: str) -> float:
 def _parse(text: str) -> Computations:
   """Returns the operations of all computations."""
   computations: Computations = {}
-  by_name: Dict[str, Operation] = {}  # A bitcast's name is one of its operand.
+  by_name: dict[str, Operation] = {}  # A bitcast's name is one of its operand.
   for line in re.sub(r'/\*.*?\*/', '', text).splitlines():
     if found := _COMPUTATION.match(line):
       current = found[1] or found[2]
@@ -196,7 +197,7 @@ def _fusion_bytes(computations: Computations, operation: Operation) -> float:
   )
 
 
-def _read_bytes(fused: List[Operation], operation: Operation) -> float:
+def _read_bytes(fused: list[Operation], operation: Operation) -> float:
   """Returns the bytes of a parameter, or of its slice, that a fusion reads."""
   whole, read = size(operation.result), 0.0
   users = [x for x in fused if operation in x.operands]

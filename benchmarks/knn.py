@@ -1,7 +1,7 @@
 """Benchmark of nearest neighbors: ten of M memories in 32 dimensions."""
 
 import functools
-from typing import Callable, Dict, Iterator, List
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -14,7 +14,7 @@ _QUERIES = 64
 Search = Callable[[np.ndarray], np.ndarray]
 
 
-def _peers(embeddings: np.ndarray) -> Dict[str, Search]:
+def _peers(embeddings: np.ndarray) -> dict[str, Search]:
   """Returns the search functions of FAISS, if installed, and plain NumPy."""
 
   def plain(query: np.ndarray) -> np.ndarray:
@@ -34,7 +34,7 @@ def _peers(embeddings: np.ndarray) -> Dict[str, Search]:
   }
 
 
-def _timed(search: Search, queries: List[np.ndarray]) -> harness.Side:
+def _timed(search: Search, queries: list[np.ndarray]) -> harness.Side:
   return harness.timed(
     lambda: [search(query) for query in queries], units=_QUERIES, share=0.2
   )

@@ -2,7 +2,8 @@
 
 import functools
 import itertools
-from typing import Any, Callable, Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import haiku as hk
 import jax

@@ -8,7 +8,8 @@ copy.
 
 import itertools
 import timeit
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import ale_py
 import jax

@@ -4,7 +4,8 @@ No other module of the benchmarks depends on the structure of an actor process.
 """
 
 import tempfile
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import reverb

@@ -5,14 +5,15 @@ import os
 import pathlib
 import pickle
 import time
+from collections.abc import Callable
 from concurrent import futures
-from typing import Any, Callable, List, TypeVar
+from typing import Any, TypeVar
 
 import cloudpickle
 
 _Result = TypeVar('_Result')
 
-_made: List[Any] = []  # The object that this process made.
+_made: list[Any] = []  # The object that this process made.
 
 
 def _make(make: bytes) -> None:

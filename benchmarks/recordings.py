@@ -1,6 +1,6 @@
 """Recordings of a random policy; needs neither Acme nor Reverb."""
 
-from typing import List, NamedTuple
+from typing import NamedTuple
 
 import dm_env
 import numpy as np
@@ -11,7 +11,7 @@ from bt_acme import environments
 class RandomPlay(NamedTuple):
   """A recording; `timesteps` has one more element than `actions`."""
 
-  timesteps: List[dm_env.TimeStep]
+  timesteps: list[dm_env.TimeStep]
   actions: np.ndarray
 
   def cut(self, steps: int) -> 'RandomPlay':

@@ -1,7 +1,7 @@
 """Benchmarks of writing, sampling and storing experience."""
 
 import functools
-from typing import Iterator
+from collections.abc import Iterator
 
 import haiku as hk
 import numpy as np

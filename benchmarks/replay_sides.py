@@ -3,7 +3,8 @@
 import contextlib
 import functools
 import itertools
-from typing import Any, Callable, Iterator, List, Tuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import haiku as hk
 import numpy as np
@@ -18,7 +19,7 @@ from bt_acme.core import transition as transition_lib
 from bt_acme.core import types
 from bt_acme.replay import sampler, sequences
 
-Calls = List[Callable[[], Any]]  # Each call writes a step.
+Calls = list[Callable[[], Any]]  # Each call writes a step.
 
 
 def _recurrent_states() -> Iterator[np.ndarray]:
@@ -140,7 +141,7 @@ class AcmeReplay(processes.OtherProcess):
 @contextlib.contextmanager
 def start(
   agent: assembly.Agent, config: r2d2.R2D2Config
-) -> Iterator[Tuple[OurReplay, AcmeReplay]]:
+) -> Iterator[tuple[OurReplay, AcmeReplay]]:
   """Starts the replays of our agent and of dm-acme's R2D2."""
   with (
     contextlib.closing(OurReplay(agent)) as ours,

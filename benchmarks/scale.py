@@ -13,7 +13,7 @@ import argparse
 import functools
 import json
 import pathlib
-from typing import Dict, List, NamedTuple
+from typing import NamedTuple
 
 from bt_acme.evaluation import tables
 
@@ -54,7 +54,7 @@ class Cluster(NamedTuple):
   dollars: float
 
 
-def clusters(prices: argparse.Namespace) -> List[Cluster]:
+def clusters(prices: argparse.Namespace) -> list[Cluster]:
   """Returns the three sets of machines, with prices and sizes from flags."""
   cpu = prices.cpu_machines
   machines, gigabit = prices.machine_cores * cpu, 1e9 / 8
@@ -79,7 +79,7 @@ def clusters(prices: argparse.Namespace) -> List[Cluster]:
   ]
 
 
-def loads(cluster: Cluster, costs: Dict[str, float]) -> Dict[str, float]:
+def loads(cluster: Cluster, costs: dict[str, float]) -> dict[str, float]:
   """Returns the used fraction of each resource at 40,000 steps per second.
 
   Args:
@@ -105,7 +105,7 @@ def loads(cluster: Cluster, costs: Dict[str, float]) -> Dict[str, float]:
   return used
 
 
-def plan(cluster: Cluster, used: Dict[str, float]) -> List[str]:
+def plan(cluster: Cluster, used: dict[str, float]) -> list[str]:
   """Returns a row of the table, given the result of `loads`."""
   rates = {name: share for name, share in used.items() if name != 'memory'}
   first = max(rates, key=lambda name: rates[name])
@@ -116,7 +116,7 @@ def plan(cluster: Cluster, used: Dict[str, float]) -> List[str]:
   return [cluster.name, shares, first, *numbers]
 
 
-def read_costs() -> Dict[str, float]:
+def read_costs() -> dict[str, float]:
   """Returns seconds on a core and bytes, per step or batch; and the memory."""
   results = json.loads((_FOLDER / 'results.json').read_text())
   rows = [row for result in results.values() for row in result['rows']]

@@ -9,7 +9,7 @@ import itertools
 import tempfile
 import time
 from concurrent import futures
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import courier
 import jax
@@ -33,7 +33,7 @@ class _Play(actor_groups.Pipeline):
 
   _turns = 0
 
-  def step(self) -> Tuple[int, List[Dict[str, float]]]:
+  def step(self) -> tuple[int, list[dict[str, float]]]:
     self._turns += 1
     ends = self._turns % _EPISODE_TURNS == 0
     return _ENVIRONMENTS, [{'episode_return': 0.0}] * ends
@@ -60,7 +60,7 @@ def _serve(run: run_config.RunConfig) -> courier.Server:
   return server
 
 
-def _coordinator(agent: assembly.Agent) -> Dict[str, float]:
+def _coordinator(agent: assembly.Agent) -> dict[str, float]:
   """Measures a coordinator with 256 actors that act as fast as they can."""
   steps = _ACTORS * _ENVIRONMENTS * _TURNS
   with tempfile.TemporaryDirectory() as folder:
@@ -87,9 +87,9 @@ def _coordinator(agent: assembly.Agent) -> Dict[str, float]:
   }
 
 
-def _recorded(agent: assembly.Agent) -> List[Any]:
+def _recorded(agent: assembly.Agent) -> list[Any]:
   """Returns the blocks of a recording, with priorities."""
-  collected: List[Any] = []
+  collected: list[Any] = []
   sink = sequences.SequenceSink(
     agent.config,
     agent.replay_shapes,
@@ -102,7 +102,7 @@ def _recorded(agent: assembly.Agent) -> List[Any]:
   return collected
 
 
-def _replay(sequences: int) -> Dict[str, float]:
+def _replay(sequences: int) -> dict[str, float]:
   """Measures a replay server: 4,096 writers, and then a sampler."""
   agent = core_parts.make_agent(
     _GAME,
@@ -155,7 +155,7 @@ def _replay(sequences: int) -> Dict[str, float]:
   return costs
 
 
-def measure(sequences: int) -> Dict[str, float]:
+def measure(sequences: int) -> dict[str, float]:
   """Measures both servers, and estimates the memory of the run.
 
   Args:

@@ -6,7 +6,8 @@ import os
 import pathlib
 import platform
 import re
-from typing import Any, Dict, Mapping, Optional, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from benchmarks import harness
 from bt_acme import files
@@ -15,7 +16,7 @@ from bt_acme.evaluation import tables as tables_lib
 _HEADER = ('benchmark', 'unit', 'ours', 'peer', 'ratio', 'limit', 'of limit')
 
 
-def machine() -> Dict[str, Any]:
+def machine() -> dict[str, Any]:
   """Describes the machine and the date."""
   lines = pathlib.Path('/proc/cpuinfo').read_text()
   model = re.search(r'^model name\s*: *(.*)', lines, re.MULTILINE)
@@ -57,7 +58,7 @@ def _cells(row: harness.Row) -> Sequence[str]:
   return row['name'], row['unit'], ours, peer, ratio, limit, fraction
 
 
-def _number(value: Optional[float]) -> str:
+def _number(value: float | None) -> str:
   if value is None:
     return ''
   return f'{value:,.0f}' if abs(value) >= 100 else f'{value:.3g}'

@@ -7,7 +7,7 @@ packages of `requirements/accelerators.txt`.
 import functools
 import importlib.util
 import os
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 from jax.experimental import topologies
@@ -73,7 +73,7 @@ _GPU_OPTIONS = {
 }
 
 
-def devices(name: str) -> List[jax.Device]:
+def devices(name: str) -> list[jax.Device]:
   """Returns the devices of a target: four TPUs, or one GPU.
 
   Args:
@@ -100,7 +100,7 @@ def devices(name: str) -> List[jax.Device]:
   return list(description.devices)
 
 
-def compiler_options(name: str) -> Dict[str, Any]:
+def compiler_options(name: str) -> dict[str, Any]:
   """Returns the options for `jax.stages.Lowered.compile`."""
   return dict(_GPU_OPTIONS) if TARGETS[name].gpu else {}
 

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import IO, Callable, Iterator, List, Tuple
+from collections.abc import Callable, Iterator
+from typing import IO
 
 from benchmarks import harness, limits
 from bt_acme.evaluation import logs
@@ -34,7 +35,7 @@ _SETTINGS = {
 _STEP_SECONDS = 240.0  # Time limit for learner steps; the first ones compile.
 
 
-def _our_command(workdir: str) -> List[str]:
+def _our_command(workdir: str) -> list[str]:
   return [
     *(sys.executable, str(_ROOT / 'launch' / 'run_r2d2.py')),
     *(f'--env={_GAME}', f'--workdir={workdir}', f'--num_actors={_NUM_ACTORS}'),
@@ -44,7 +45,7 @@ def _our_command(workdir: str) -> List[str]:
   ]
 
 
-def _acme_command(workdir: str) -> List[str]:
+def _acme_command(workdir: str) -> list[str]:
   settings = {**_SETTINGS, 'num_parallel_calls': 1}
   program = (
     'from benchmarks import acme_program; '
@@ -53,7 +54,7 @@ def _acme_command(workdir: str) -> List[str]:
   return [sys.executable, '-c', program]
 
 
-def _last_counts(workdir: str) -> Tuple[float, float]:
+def _last_counts(workdir: str) -> tuple[float, float]:
   """Returns the last logged actor and learner steps; zeros without rows."""
   last = (logs.read_rows(logs.path_of(workdir, 'learner')) or [{}])[-1]
   return last.get('actor_steps', 0.0), last.get('learner_steps', 0.0)
@@ -61,7 +62,7 @@ def _last_counts(workdir: str) -> Tuple[float, float]:
 
 def _wait_for_step(
   workdir: str, process: 'subprocess.Popen[bytes]', output: IO[str]
-) -> Tuple[float, float]:
+) -> tuple[float, float]:
   """Waits until actor and learner advance; returns time and actor steps.
 
   The first 10 learner steps do not count.
@@ -84,7 +85,7 @@ def _wait_for_step(
 
 
 def _seconds_per_step(
-  make_command: Callable[[str], List[str]], seconds: float
+  make_command: Callable[[str], list[str]], seconds: float
 ) -> float:
   """Runs a program and measures its speed once its learner takes steps.
 

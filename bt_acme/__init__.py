@@ -5,7 +5,7 @@ not need Acme. `help(bt_acme.api)` shows an example.
 """
 
 import importlib
-from typing import Any, List
+from typing import Any
 
 from bt_acme import compat
 from bt_acme.version import __version__
@@ -45,5 +45,5 @@ def __getattr__(name: str) -> Any:
   raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
 
 
-def __dir__() -> List[str]:
+def __dir__() -> list[str]:
   return sorted({*globals(), *__all__})

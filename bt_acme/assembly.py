@@ -7,7 +7,7 @@ builders and runs in one process use it.
 import contextlib
 import dataclasses
 import functools
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -48,7 +48,7 @@ class EnvironmentSpec(NamedTuple):
   """
 
   name: str
-  observation_shape: Tuple[int, int, int]
+  observation_shape: tuple[int, int, int]
   num_stacked: int
   num_actions: int
 
@@ -82,7 +82,7 @@ class Learned(NamedTuple):
 
   actor_steps: int
   variables: Variables
-  statistics: Optional[Any]
+  statistics: Any | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,8 +100,8 @@ class Agent:
 
   config: config_lib.R2D2Config
   spec: EnvironmentSpec
-  behaviors: Tuple[behavior_lib.Behavior, ...] = ()
-  behavior_weights: Tuple[float, ...] = ()
+  behaviors: tuple[behavior_lib.Behavior, ...] = ()
+  behavior_weights: tuple[float, ...] = ()
 
   def __post_init__(self) -> None:
     if (self.transfer is not None) != bool(self.behaviors):
@@ -130,7 +130,7 @@ class Agent:
       _ = self.flight_weights
     _ = self._behavior_cores  # Checks the actions of the behaviors.
 
-  def __getstate__(self) -> Dict[str, Any]:
+  def __getstate__(self) -> dict[str, Any]:
     """Omits the networks, which every process creates for itself."""
     return {
       field.name: getattr(self, field.name)
@@ -158,7 +158,7 @@ class Agent:
     return renamed
 
   @property
-  def transfer(self) -> Optional[config_lib.TransferConfig]:
+  def transfer(self) -> config_lib.TransferConfig | None:
     """The settings of behavior transfer; None for other agents."""
     if isinstance(self.config, config_lib.BTConfig):
       return self.config.transfer
@@ -170,7 +170,7 @@ class Agent:
     return self.transfer is not None and self.transfer.learns_priorities
 
   @property
-  def flight_weights(self) -> Tuple[float, ...]:
+  def flight_weights(self) -> tuple[float, ...]:
     """The weight, at most 1, with which flights draw each of K behaviors."""
     assert self.transfer is not None
     return flights.relative_weights(
@@ -185,7 +185,7 @@ class Agent:
     return len(self.transfer.extra_behaviors(len(self.behaviors)))
 
   @functools.cached_property
-  def _behavior_cores(self) -> Tuple[behavior_core.BehaviorCore, ...]:
+  def _behavior_cores(self) -> tuple[behavior_core.BehaviorCore, ...]:
     observation = jax.ShapeDtypeStruct(self.spec.observation_shape, np.uint8)
     return tuple(
       behavior_lib.make_core(behavior, self.spec.num_actions, observation)
@@ -203,7 +203,7 @@ class Agent:
     )
 
   @functools.cached_property
-  def intrinsic(self) -> Optional[intrinsic_lib.IntrinsicNetworks]:
+  def intrinsic(self) -> intrinsic_lib.IntrinsicNetworks | None:
     """The intrinsic reward of NGU and its networks; None for other agents."""
     if not isinstance(self.config, config_lib.NGUConfig):
       return None
@@ -216,7 +216,7 @@ class Agent:
     )
 
   @property
-  def reward_specs(self) -> Tuple[Optional[reward_lib.RewardSpec], ...]:
+  def reward_specs(self) -> tuple[reward_lib.RewardSpec | None, ...]:
     """The intrinsic reward of each entry of the extras' `features`.
 
     The features come from the agent in pre-training, and from its K behaviors
@@ -281,7 +281,7 @@ class Agent:
     return core
 
   def actor_params(
-    self, variables: Variables, behaviors: Tuple[types.Params, ...] = ()
+    self, variables: Variables, behaviors: tuple[types.Params, ...] = ()
   ) -> types.Params:
     """Combines parameters for the actor core.
 
@@ -298,7 +298,7 @@ class Agent:
   def actor_input(
     self,
     inputs: types.AgentInput,
-    host_inputs: Tuple[Any, ...],
+    host_inputs: tuple[Any, ...],
     flight_weights: Any = (),
   ) -> Any:
     """Combines inputs for the actor core.
@@ -318,7 +318,7 @@ def spec_by_name(
   names: str,
   *,
   num_stacked: int = 0,
-  expected: Optional[EnvironmentSpec] = None,
+  expected: EnvironmentSpec | None = None,
 ) -> EnvironmentSpec:
   """Returns the spec of an environment, which is created temporarily.
 
@@ -365,7 +365,7 @@ def moved(agent: Agent, env: str) -> Agent:
 
 def without_behaviors(
   agent: Agent, variables: Variables
-) -> Tuple[Agent, Variables]:
+) -> tuple[Agent, Variables]:
   """Returns the R2D2 agent that takes the primitive actions of a BT agent.
 
   Args:

@@ -32,7 +32,8 @@ import os
 import sys
 import types
 import warnings
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 _JAX_SUBSTRATE = 'tensorflow_probability.substrates.jax'
 _IMPORTS_SUBSTRATE = ('acme.jax.losses', 'acme.jax.networks', 'distrax', 'rlax')

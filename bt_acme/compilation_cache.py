@@ -10,7 +10,7 @@ import hashlib
 import os
 import pathlib
 import warnings
-from typing import Any, Dict
+from typing import Any
 
 import jax
 
@@ -47,7 +47,7 @@ def _cpu() -> str:
   return hashlib.sha256(''.join(lines[:1]).encode()).hexdigest()[:8]
 
 
-def _defaults() -> Dict[str, Any]:
+def _defaults() -> dict[str, Any]:
   return {
     _FOLDER: str(folder()),
     # Reading the cache takes about as long as shorter compilations.
@@ -56,7 +56,7 @@ def _defaults() -> Dict[str, Any]:
   }
 
 
-def variables() -> Dict[str, str]:
+def variables() -> dict[str, str]:
   """Returns environment variables that enable the cache in new processes."""
   own = os.environ.get(_WARNINGS)  # The last filter that matches decides.
   return {

@@ -20,7 +20,8 @@ import pathlib
 import secrets
 import shutil
 import tempfile
-from typing import Any, BinaryIO, Iterator
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 PathLike = str | os.PathLike[str]
 

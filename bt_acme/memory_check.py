@@ -7,7 +7,8 @@ machine and of its GPUs and TPUs.
 """
 
 import math
-from typing import Any, Iterator, NamedTuple, Optional
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import haiku as hk
 import jax
@@ -162,7 +163,7 @@ def estimate_server(
 
 def check(
   needs: list[MemoryRequirement],
-  memory: Optional[int] = None,
+  memory: int | None = None,
   owner: str = 'this machine',
 ) -> None:
   """Checks that all requirements together fit into a memory.

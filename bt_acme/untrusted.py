@@ -15,7 +15,8 @@ import math
 import os
 import pathlib
 import zipfile
-from typing import Any, Dict, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 import jax
 import numpy as np
@@ -122,7 +123,7 @@ def check_sha256(path: files.PathLike, checksum: Any) -> None:
 
 def read_arrays(
   path: files.PathLike, expected: Shapes, checksum: Any
-) -> Dict[str, np.ndarray]:
+) -> dict[str, np.ndarray]:
   """Reads the arrays in a file written by `np.savez`.
 
   Args:

@@ -1,7 +1,8 @@
 """Runs commands whose flags are settings, and checks their arguments."""
 
 import dataclasses
-from typing import Any, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from bt_acme.cli import flags
 from bt_acme.config import checks

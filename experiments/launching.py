@@ -5,7 +5,8 @@ import pathlib
 import signal
 import subprocess
 import sys
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from bt_acme.runtime import interrupts
 

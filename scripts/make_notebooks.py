@@ -11,7 +11,7 @@ import os
 import pathlib
 import sys
 import tempfile
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import jupytext
 import nbclient
@@ -53,9 +53,9 @@ def execute(source: pathlib.Path) -> None:
   source.with_suffix('.ipynb').write_text(make(source))
 
 
-def _tidy(outputs: List[Any]) -> List[Any]:
+def _tidy(outputs: list[Any]) -> list[Any]:
   """Joins printed outputs; of a progress bar, keeps the last line."""
-  tidy: List[Any] = []
+  tidy: list[Any] = []
   for output in outputs:
     if output.output_type != 'stream':
       tidy.append(output)
@@ -81,7 +81,7 @@ def _meaning(code: str) -> str:
   return ast.dump(tree)
 
 
-def _cells_by_code(notebook: Any) -> Dict[Tuple[str, ...], Any]:
+def _cells_by_code(notebook: Any) -> dict[tuple[str, ...], Any]:
   """Returns each code cell by all code up to and including the cell.
 
   Earlier cells belong to the key because the outputs depend on them too.

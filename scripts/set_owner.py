@@ -9,7 +9,7 @@ import os
 import pathlib
 import re
 import sys
-from typing import Iterator, List
+from collections.abc import Iterator
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _SETUP = _ROOT / 'setup.py'
@@ -37,7 +37,7 @@ def _files() -> Iterator[pathlib.Path]:
   yield _SETUP
 
 
-def main(arguments: List[str]) -> None:
+def main(arguments: list[str]) -> None:
   """Replaces the current account in every text file and lists changed files."""
   if len(arguments) != 1 or not re.fullmatch(_ACCOUNT, arguments[0]):
     sys.exit(

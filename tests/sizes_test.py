@@ -17,10 +17,10 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 23_885,
+  'lines of code': 23_990,
   'lines of code in bt_acme/runtime': 4_240,
-  'lines of code in experiments': 4_435,
-  'lines of code in benchmarks': 2_590,
+  'lines of code in experiments': 4_465,
+  'lines of code in benchmarks': 2_605,
   'classes': 244,
   'public class names that several classes have': 2,
   'lines of tests': 30_105,

@@ -6,7 +6,7 @@ seeded only by the environment's index.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Optional, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -49,7 +49,7 @@ class PolicyInput(NamedTuple):
   flight_weights: Any = ()
 
 
-def input_shapes(agent: assembly.Agent, num: int) -> Optional[PolicyInput]:
+def input_shapes(agent: assembly.Agent, num: int) -> PolicyInput | None:
   """Returns shapes and dtypes of the inputs of `BatchedCore.step`.
 
   Args:

@@ -10,7 +10,8 @@ handle all N environments of one actor process. The implementations are in
 
 import abc
 import warnings
-from typing import Any, List, Optional, Sequence, Tuple, TypeVar, Union
+from collections.abc import Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +24,7 @@ from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 # The number of discrete actions, or the spec of a continuous action vector.
-ActionSpec = Union[int, specs.Array]
+ActionSpec: TypeAlias = int | specs.Array
 # Trees of arrays that the two sides of a behavior exchange or store.
 Inputs = Any
 Features = Any
@@ -157,7 +158,7 @@ class Behavior(abc.ABC):
     """Returns the parameters, the first argument of the core side's `step`."""
     return ()
 
-  def intrinsic(self) -> Optional[reward_lib.RewardSpec]:
+  def intrinsic(self) -> reward_lib.RewardSpec | None:
     """Returns the reward that the host computes from the features, or None.
 
     An inference server may compute the reward instead. The host's `update` then
@@ -217,7 +218,7 @@ def make_core(
 
   def step(
     params: types.Params, inputs: behavior_core.BehaviorInput, state: HostState
-  ) -> Tuple[jax.Array, HostState]:
+  ) -> tuple[jax.Array, HostState]:
     action, state = core.step(params, inputs, state)
     action = jnp.asarray(action)
     if action.shape != () or not jnp.issubdtype(action.dtype, jnp.integer):
@@ -227,7 +228,7 @@ def make_core(
       )
     return action, state
 
-  def first_step(params: types.Params) -> Tuple[jax.Array, HostState]:
+  def first_step(params: types.Params) -> tuple[jax.Array, HostState]:
     inputs = behavior_core.BehaviorInput(
       observation=jax.tree.map(
         lambda x: jnp.zeros(x.shape, x.dtype), observation
@@ -251,7 +252,7 @@ def make_hosts(
   seed: int,
   environments: Sequence[int],
   proposers: Sequence[int],
-) -> List[Host]:
+) -> list[Host]:
   """Builds the host side of each behavior for some environments of a run.
 
   Args:

@@ -9,7 +9,8 @@ of every checkpoint. The formulas are in
 
 import math
 import threading
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +20,9 @@ from bt_acme.core.behavior_transfer import behavior_choice as priorities
 from bt_acme.environments import saving
 
 # A behavior that flew in an episode, and the scores of the episode by signal.
-Scored = Tuple[int, Tuple[float, ...]]
+Scored = tuple[int, tuple[float, ...]]
 # For each signal of `TransferConfig.priority_signals`, the scores by behavior.
-Scores = Tuple[priorities.Scores, ...]
+Scores = tuple[priorities.Scores, ...]
 
 
 def new_scores(agent: assembly.Agent) -> Scores:
@@ -61,7 +62,7 @@ class GroupPriorities:
     self._config = agent.transfer
     self._weights = np.array(agent.flight_weights)
     self._scores = scores
-    self._new: List[Scored] = []  # Since the last `take`.
+    self._new: list[Scored] = []  # Since the last `take`.
 
   @property
   def counts_observations(self) -> bool:
@@ -82,7 +83,7 @@ class GroupPriorities:
       floor=self._config.priority_floor,
     )
 
-  def row(self) -> Dict[str, float]:
+  def row(self) -> dict[str, float]:
     """Returns the current probabilities as columns of a log."""
     return {
       f'flight_priority_{k}': float(probability)
@@ -99,7 +100,7 @@ class GroupPriorities:
       self._scores = _add(self._scores, episodes)
       self._new += episodes
 
-  def take(self) -> List[Scored]:
+  def take(self) -> list[Scored]:
     """Returns the episodes since the last call, for `ScoreStore.exchange`."""
     taken, self._new = self._new, []
     return taken
@@ -139,7 +140,7 @@ class ScoreStore:
       self._scores = _add(self._scores, episodes)
       return self._scores
 
-  def save(self) -> List[Mapping[str, Any]]:
+  def save(self) -> list[Mapping[str, Any]]:
     """Returns JSON-serializable values for a checkpoint."""
     return [
       {'values': one.values.tolist(), 'counts': one.counts.tolist()}

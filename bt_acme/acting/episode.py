@@ -2,7 +2,6 @@
 
 import array
 import dataclasses
-from typing import Dict, List, Optional
 
 import numpy as np
 
@@ -43,12 +42,12 @@ class EpisodeMetrics:
   )
 
   @property
-  def flown(self) -> List[int]:
+  def flown(self) -> list[int]:
     """The behaviors that flew in the episode, most steps first."""
     return sorted(self.flight_steps, key=lambda k: (-self.flight_steps[k], k))
 
   @property
-  def scores(self) -> Dict[str, float]:
+  def scores(self) -> dict[str, float]:
     """The score of the episode for each signal of `priority_signal`."""
     return {
       'discovery': self.discovery,
@@ -64,9 +63,9 @@ class EpisodeMetrics:
     flight_behavior: int = 0,
     task_reward: float = 0.0,
     intrinsic_reward: float = 0.0,
-    alpha: Optional[float] = None,
+    alpha: float | None = None,
     greedy_extra: bool = False,
-    observation: Optional[int] = None,
+    observation: int | None = None,
   ) -> None:
     """Adds one step.
 
@@ -123,7 +122,7 @@ class EpisodeMetrics:
       }
     )
 
-  def metrics(self) -> Dict[str, float]:
+  def metrics(self) -> dict[str, float]:
     """Returns all metrics of the episode so far."""
     return {
       'episode_return': self.task_return,
@@ -134,7 +133,7 @@ class EpisodeMetrics:
       'greedy_extra_share': self.greedy_extra_steps / max(self.length, 1),
     }
 
-  def _alpha_metrics(self) -> Dict[str, float]:
+  def _alpha_metrics(self) -> dict[str, float]:
     """Returns statistics of the modulator; empty if the reward has none.
 
     Life-long novelty changes NGU's reward only where the modulator exceeds 1.
@@ -150,7 +149,7 @@ class EpisodeMetrics:
       'alpha_90_percent': float(high),
     }
 
-  def flight_metrics(self) -> Dict[str, float]:
+  def flight_metrics(self) -> dict[str, float]:
     """Returns the behavior that flew most, or -1, and the discovery."""
     flown = self.flown
     return {
@@ -158,7 +157,7 @@ class EpisodeMetrics:
       'discovery': self.discovery,
     }
 
-  def behavior_metrics(self) -> Dict[str, float]:
+  def behavior_metrics(self) -> dict[str, float]:
     """Returns the metrics of flights and behaviors."""
     length = max(self.length, 1)
     in_flight = self.steps_by_source[types.FLIGHT]

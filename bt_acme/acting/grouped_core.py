@@ -5,7 +5,8 @@ in the groups with pending requests, and can also compute their intrinsic
 rewards.
 """
 
-from typing import Any, Callable, Tuple
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +21,7 @@ from bt_acme.core.intrinsic import device_reward
 # For each entry of the extras' features, the reward state of all environments,
 # or () if no reward is computed from the entry. The tuple is empty if no
 # rewards are computed on the server.
-RewardStates = Tuple[Any, ...]
+RewardStates = tuple[Any, ...]
 
 
 class GroupedCore:
@@ -40,7 +41,7 @@ class GroupedCore:
 
   def init(
     self, epsilons: npt.ArrayLike, seed: int
-  ) -> Tuple[batched_core.ActingState, RewardStates]:
+  ) -> tuple[batched_core.ActingState, RewardStates]:
     """Creates the states of all environments.
 
     Args:
@@ -60,7 +61,7 @@ class GroupedCore:
 
   def shapes(
     self, num: int
-  ) -> Tuple[types.Params, batched_core.ActingState, RewardStates]:
+  ) -> tuple[types.Params, batched_core.ActingState, RewardStates]:
     """Returns shapes and dtypes of the parameters and of all states.
 
     Args:
@@ -102,7 +103,7 @@ class GroupedCore:
     inputs: batched_core.PolicyInput,
     state: batched_core.ActingState,
     rewards: RewardStates,
-  ) -> Tuple[
+  ) -> tuple[
     jax.Array, batched_core.Extras, batched_core.ActingState, RewardStates
   ]:
     """Selects actions in some groups.
@@ -143,7 +144,7 @@ class GroupedCore:
     inputs: batched_core.PolicyInput,
     states: RewardStates,
     rows: jax.Array,
-  ) -> Tuple[batched_core.Extras, RewardStates]:
+  ) -> tuple[batched_core.Extras, RewardStates]:
     """Replaces features with the rewards computed from them."""
     given, after = [], []
     skipped = extras.get('skipped', np.zeros([1, len(states)], bool))
@@ -166,7 +167,7 @@ class GroupedCore:
 
 def jit_functions(
   core: GroupedCore,
-) -> Tuple[Callable[..., Any], Callable[..., Any]]:
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
   """Compiles `start` and `step`, which then donate all their states."""
   step = networks.at_precision(core.step, core.batched.matmul_precision)
   return (

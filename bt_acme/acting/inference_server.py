@@ -7,8 +7,9 @@ actions from the `InferenceServer` through a `RemotePolicy` (Espeholt et al.
 
 import dataclasses
 import threading
+from collections.abc import Callable
 from concurrent import futures
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -32,7 +33,7 @@ class InferenceRequest:
 
   group: int
   inputs: batched_core.PolicyInput
-  stack: Optional[np.ndarray]
+  stack: np.ndarray | None
   answer: Any = None
   answered: threading.Event = dataclasses.field(default_factory=threading.Event)
 
@@ -60,7 +61,7 @@ class _CompiledSteps:
     """
     self._step = step
     self.max_size = 1 << (max_groups - 1).bit_length()
-    self._compiled: Dict[int, futures.Future[Callable[..., Any]]] = {}
+    self._compiled: dict[int, futures.Future[Callable[..., Any]]] = {}
     self._compiler = compiler
 
   def size(self, num_groups: int) -> int:
@@ -97,7 +98,7 @@ class _CompiledSteps:
       size //= 2
 
 
-def _compile(function: Any, shapes: Tuple[Any, ...]) -> Callable[..., Any]:
+def _compile(function: Any, shapes: tuple[Any, ...]) -> Callable[..., Any]:
   return function.lower(*shapes).compile()
 
 
@@ -157,8 +158,8 @@ class InferenceServer:
     self._step = _CompiledSteps(step, self._num_groups, self._compiler)
     self._params: Any = None
     self._changed = threading.Condition()
-    self._requests: Dict[int, InferenceRequest] = {}  # By group.
-    self._restored: List[Tuple[int, Any]] = []
+    self._requests: dict[int, InferenceRequest] = {}  # By group.
+    self._restored: list[tuple[int, Any]] = []
     self._stopped = False
 
   def warm_up(self) -> None:
@@ -203,8 +204,8 @@ class InferenceServer:
     self,
     group: int,
     inputs: batched_core.PolicyInput,
-    stack: Optional[np.ndarray],
-  ) -> Tuple[np.ndarray, batched_core.Extras]:
+    stack: np.ndarray | None,
+  ) -> tuple[np.ndarray, batched_core.Extras]:
     """Selects actions for one group; called by `RemotePolicy` in any thread.
 
     Args:
@@ -273,7 +274,7 @@ class InferenceServer:
     # The compilation that has started ends first.
     self._compiler.shutdown(cancel_futures=True)
 
-  def answer(self, requests: List[InferenceRequest]) -> None:
+  def answer(self, requests: list[InferenceRequest]) -> None:
     """Answers at most one request of each group in one call.
 
     Called from the serving thread.
@@ -360,7 +361,7 @@ class RemotePolicy:
       np.ascontiguousarray(observation) if inputs.is_first.any() else None,
     )
 
-  def receive(self) -> Tuple[np.ndarray, batched_core.Extras]:
+  def receive(self) -> tuple[np.ndarray, batched_core.Extras]:
     """Waits for actions and extras; see `VectorPolicy.receive`.
 
     Returns:

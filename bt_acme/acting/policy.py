@@ -8,7 +8,8 @@ follows a `request`.
 """
 
 import functools
-from typing import Any, Callable, Tuple
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -26,7 +27,7 @@ Statistics = statistics_store.Statistics
 @functools.lru_cache(maxsize=8)
 def _compiled(
   agent: assembly.Agent, evaluation: bool
-) -> Tuple[batched_core.BatchedCore, Callable[..., Any], Callable[..., Any]]:
+) -> tuple[batched_core.BatchedCore, Callable[..., Any], Callable[..., Any]]:
   """Returns an actor core with compiled functions, shared by equal agents."""
   core = batched_core.BatchedCore(agent, evaluation=evaluation)
   return (core, *batched_core.jit_functions(core))
@@ -61,7 +62,7 @@ class VectorPolicy:
     self._params: Any = None
     # NGU's embedding of each environment, from the start of its episode. A
     # stack of all parameters would be copied at every step.
-    self._embeddings: Tuple[types.Params, ...] = ()
+    self._embeddings: tuple[types.Params, ...] = ()
     self._pending: Any = None
 
   def update_variables(self, variables: assembly.Variables) -> None:
@@ -104,7 +105,7 @@ class VectorPolicy:
       self._embeddings,
     )
 
-  def receive(self) -> Tuple[np.ndarray, batched_core.Extras]:
+  def receive(self) -> tuple[np.ndarray, batched_core.Extras]:
     """Waits for actions, int32 [N], and the actor core's extras [N, ...].
 
     The extras' `features` are a tuple with one entry for each reward of

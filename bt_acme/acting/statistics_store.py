@@ -9,7 +9,7 @@ group size. The formulas are in `core/intrinsic`.
 """
 
 import threading
-from typing import Dict, List, Mapping, Optional, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 Statistics = reward_lib.IntrinsicStatistics
 # For each environment of the run, statistics of float64 [].
-_ByEnvironment = Dict[int, Statistics]
+_ByEnvironment = dict[int, Statistics]
 _Saved = Mapping[str, Mapping[str, Sequence[float]]]
 
 
@@ -42,7 +42,7 @@ class StatisticsStore:
 
   def get(
     self, first_environment: int, num_environments: int
-  ) -> Optional[Statistics]:
+  ) -> Statistics | None:
     """Returns the newest statistics of N consecutive environments.
 
     Args:
@@ -58,7 +58,7 @@ class StatisticsStore:
         return None
       return self._join([self._statistics[i] for i in indices])
 
-  def merged(self) -> Optional[Statistics]:
+  def merged(self) -> Statistics | None:
     """Merges the statistics of all environments; None if there are none."""
     with self._lock:
       in_order = [one for _, one in sorted(self._statistics.items())]
@@ -89,7 +89,7 @@ class StatisticsStore:
       for i, one in enumerate(zip(*fields, strict=True))
     }
 
-  def _join(self, statistics: List[Statistics]) -> Statistics:
+  def _join(self, statistics: list[Statistics]) -> Statistics:
     """Stacks the statistics of N environments, float64 [N] each."""
     return Statistics(
       *(np.stack(fields) for fields in zip(*statistics, strict=True))

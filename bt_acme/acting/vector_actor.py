@@ -8,7 +8,8 @@ sixteen therefore play the same episodes.
 """
 
 import zlib
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -25,7 +26,7 @@ from bt_acme.core.intrinsic import host_reward
 from bt_acme.environments import saving, vector
 
 # The observation, action and reward that end an episode; None before the end.
-Final = Optional[Tuple[np.ndarray, int, float]]
+Final = tuple[np.ndarray, int, float] | None
 
 
 class VectorActor:
@@ -53,10 +54,10 @@ class VectorActor:
     seed: int,
     first_environment: int = 0,
     evaluation: bool = False,
-    sinks: Optional[Sequence[Any]] = None,
-    statistics: Optional[policy_lib.Statistics] = None,
+    sinks: Sequence[Any] | None = None,
+    statistics: policy_lib.Statistics | None = None,
     policy: Any = None,
-    scores: Optional[behavior_scores.Scores] = None,
+    scores: behavior_scores.Scores | None = None,
   ):
     """Initializes the actor.
 
@@ -101,7 +102,7 @@ class VectorActor:
         else ()
       ),
     )
-    self.intrinsic: Optional[host_reward.HostReward] = None
+    self.intrinsic: host_reward.HostReward | None = None
     # Whether an action gets the reward of the observation that it leads to.
     self._rewards_next = False
     if agent.intrinsic is not None:
@@ -110,7 +111,7 @@ class VectorActor:
       self._rewards_next = config.rewards_next
     if statistics is not None:
       self.restore_statistics(statistics)
-    self.priorities: Optional[behavior_scores.GroupPriorities] = None
+    self.priorities: behavior_scores.GroupPriorities | None = None
     if scores is not None:
       self.priorities = behavior_scores.GroupPriorities(agent, scores)
 
@@ -125,7 +126,7 @@ class VectorActor:
     self._extras: Any = None
     self._features: Any = None  # None after `update` has used them.
     # By environment, the transitions whose reward is not known yet.
-    self._waiting: Dict[int, Tuple[transition_lib.Transition, Final]] = {}
+    self._waiting: dict[int, tuple[transition_lib.Transition, Final]] = {}
 
   def update_variables(self, variables: assembly.Variables) -> None:
     """Replaces the parameters.
@@ -161,7 +162,7 @@ class VectorActor:
       extra[np.maximum(number, 0)],
     )
 
-  def statistics(self) -> Optional[policy_lib.Statistics]:
+  def statistics(self) -> policy_lib.Statistics | None:
     """Returns the intrinsic reward's statistics, [N]; None without a reward."""
     return None if self.intrinsic is None else self.intrinsic.statistics()
 
@@ -296,7 +297,7 @@ class VectorActor:
         self._record(i, transition._replace(reward=self._reward[i]), final)
     self._waiting = {}
 
-  def observe(self, step: vector.VectorStep) -> List[Dict[str, float]]:
+  def observe(self, step: vector.VectorStep) -> list[dict[str, float]]:
     """Records the outcome of the last actions.
 
     Args:
@@ -320,7 +321,7 @@ class VectorActor:
         finished.append(self._end_episode(i))
     return finished
 
-  def _end_episode(self, i: int) -> Dict[str, float]:
+  def _end_episode(self, i: int) -> dict[str, float]:
     """Returns the metrics of an environment's episode, which has ended."""
     episode, self._episodes[i] = self._episodes[i], episode_lib.EpisodeMetrics()
     row = {
@@ -392,7 +393,7 @@ class VectorActor:
       observation=self._checksum(i),
     )
 
-  def _checksum(self, i: int) -> Optional[int]:
+  def _checksum(self, i: int) -> int | None:
     """Returns a checksum of an observation, if the priorities need it."""
     if self.priorities is None or not self.priorities.counts_observations:
       return None

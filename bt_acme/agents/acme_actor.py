@@ -1,6 +1,6 @@
 """Adapts the actor of one environment to Acme's interface."""
 
-from typing import Any, Optional
+from typing import Any
 
 import acme
 import dm_env
@@ -24,7 +24,7 @@ class Actor(acme.Actor):
     epsilon: float,
     evaluation: bool,
     variable_source: acme.VariableSource,
-    adder: Optional[sequences.SequenceSink] = None,
+    adder: sequences.SequenceSink | None = None,
   ):
     """Initializes the actor and fetches the first parameters.
 

@@ -1,7 +1,8 @@
 """Adapts `bt_acme.learner` to Acme: counts, logs, priorities and variables."""
 
 import time
-from typing import Any, Iterator, Mapping, Optional, Tuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import acme
 import jax
@@ -17,7 +18,7 @@ from bt_acme.replay import sampler as sampler_lib
 # A learner step that has started, but not finished: its sample, whose arrays
 # devices may still read, and copies of the new parameters, or None if this step
 # is not published.
-_Started = Tuple[blocks.Sample, Optional[assembly.Variables]]
+_Started = tuple[blocks.Sample, assembly.Variables | None]
 
 
 class Learner(learner_lib.Learner, acme.Learner):
@@ -34,10 +35,10 @@ class Learner(learner_lib.Learner, acme.Learner):
     random_key: jax.Array,
     dataset: Iterator[blocks.Sample],
     *,
-    priority_updater: Optional[priority_updates.PriorityUpdater] = None,
-    counter: Optional[counting.Counter] = None,
-    logger: Optional[loggers.Logger] = None,
-    initial_params: Optional[types.Params] = None,
+    priority_updater: priority_updates.PriorityUpdater | None = None,
+    counter: counting.Counter | None = None,
+    logger: loggers.Logger | None = None,
+    initial_params: types.Params | None = None,
   ):
     """Initializes the learner and publishes the first parameters.
 
@@ -62,7 +63,7 @@ class Learner(learner_lib.Learner, acme.Learner):
     self._priority_updater = priority_updater
     self._counter = counter or counting.Counter()
     self._logger = logger or loggers.NoOpLogger()
-    self._started: Optional[_Started] = None
+    self._started: _Started | None = None
     self.replay_size = 0
     self._last_step = time.monotonic()
     self._publish(self.copy_variables())

@@ -1,6 +1,7 @@
 """`BTBuilder`: behavior transfer for an agent of this package or of dm-acme."""
 
-from typing import Optional, Sequence, Tuple, Union, overload
+from collections.abc import Sequence
+from typing import overload
 
 from acme import specs
 
@@ -29,7 +30,7 @@ def BTBuilder(
   config: config_lib.TransferConfig = ...,
   *,
   behavior_weights: Sequence[float] = ...,
-  environment_spec: Optional[specs.EnvironmentSpec] = ...,
+  environment_spec: specs.EnvironmentSpec | None = ...,
 ) -> builders_lib.AgentBuilder: ...
 
 
@@ -40,20 +41,20 @@ def BTBuilder(
   config: config_lib.TransferConfig = ...,
   *,
   behavior_weights: Sequence[float] = ...,
-  environment_spec: Optional[specs.EnvironmentSpec] = ...,
+  environment_spec: specs.EnvironmentSpec | None = ...,
 ) -> external.WrappedBuilder: ...
 
 
 # Acme's builders are classes; this function is named like one, but returns one
 # of two classes.
 def BTBuilder(
-  base_builder: Union[builders_lib.R2D2Builder, external.BaseBuilder],
+  base_builder: builders_lib.R2D2Builder | external.BaseBuilder,
   behaviors: Sequence[behavior_lib.Behavior],
   config: config_lib.TransferConfig = config_lib.TransferConfig(),
   *,
   behavior_weights: Sequence[float] = (),
-  environment_spec: Optional[specs.EnvironmentSpec] = None,
-) -> Union[builders_lib.AgentBuilder, external.WrappedBuilder]:
+  environment_spec: specs.EnvironmentSpec | None = None,
+) -> builders_lib.AgentBuilder | external.WrappedBuilder:
   """Adds behavior transfer to a builder of this package or of dm-acme.
 
   The method is from Campos et al. 2021, arXiv:2102.13515.
@@ -153,7 +154,7 @@ def BTBuilder(
 
 def _checked(
   behaviors: Sequence[behavior_lib.Behavior],
-) -> Tuple[behavior_lib.Behavior, ...]:
+) -> tuple[behavior_lib.Behavior, ...]:
   """Checks the behaviors and returns them as a tuple.
 
   Raises:

@@ -4,7 +4,8 @@ The three agents share `AgentBuilder`, because they differ only in their
 `assembly.Agent`. `bt.BTBuilder` creates the builder of BT.
 """
 
-from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import acme
 import jax
@@ -53,7 +54,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     return self.agent.network
 
   def make_policy(
-    self, epsilon: Optional[float] = None, evaluation: bool = False
+    self, epsilon: float | None = None, evaluation: bool = False
   ) -> ActingMode:
     """Returns the policy for `make_actor`.
 
@@ -71,8 +72,8 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     return ActingMode(epsilon, evaluation)
 
   def make_replay_tables(
-    self, environment_spec: Optional[specs.EnvironmentSpec]
-  ) -> List[reverb.Table]:
+    self, environment_spec: specs.EnvironmentSpec | None
+  ) -> list[reverb.Table]:
     """Returns the replay table of sequences."""
     del environment_spec  # The agent knows the shapes of its environment.
     return [
@@ -96,7 +97,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
 
   def make_sink(
     self, replay_client: reverb.Client
-  ) -> Tuple[sequences.SequenceSink, writer_lib.ReverbWriter]:
+  ) -> tuple[sequences.SequenceSink, writer_lib.ReverbWriter]:
     """Returns a sink for one environment's transitions, and its writer.
 
     Args:
@@ -124,8 +125,8 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     self,
     random_key: jax.Array,
     policy_network: ActingMode,
-    adder: Optional[sequences.SequenceSink] = None,
-    variable_source: Optional[acme.VariableSource] = None,
+    adder: sequences.SequenceSink | None = None,
+    variable_source: acme.VariableSource | None = None,
   ) -> acme.Actor:
     """Returns an Acme actor for one environment.
 
@@ -161,10 +162,10 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     random_key: jax.Array,
     networks: Any,
     dataset: Iterator[blocks.Sample],
-    replay_client: Optional[reverb.Client] = None,
-    counter: Optional[counting.Counter] = None,
+    replay_client: reverb.Client | None = None,
+    counter: counting.Counter | None = None,
     *,
-    logger: Optional[loggers.Logger] = None,
+    logger: loggers.Logger | None = None,
     initial_params: Any = None,
   ) -> learner_lib.Learner:
     """Returns the learner.

@@ -2,7 +2,8 @@
 
 import pathlib
 import re
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from bt_acme import assembly, behaviors, environments
 from bt_acme.api import evaluating, loading

@@ -4,7 +4,8 @@ import inspect
 import pathlib
 import re
 import signal
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from bt_acme import behaviors, environments
 from bt_acme import config as config_lib

@@ -1,7 +1,8 @@
 """Plots of runs and evaluations; a notebook shows them inline."""
 
 import pathlib
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 

@@ -6,7 +6,8 @@ import pathlib
 import shutil
 import tempfile
 import weakref
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt

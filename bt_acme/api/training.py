@@ -1,7 +1,8 @@
 """Training in one process: `pretrain`, `train` and `transfer`."""
 
 import inspect
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib

@@ -9,7 +9,8 @@ import base64
 import html
 import pathlib
 import re
-from typing import Mapping, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from markdown_it import MarkdownIt, rules_inline
 

@@ -2,7 +2,7 @@
 
 import copy
 import os
-from typing import Sequence
+from collections.abc import Sequence
 
 import jax
 import numpy as np

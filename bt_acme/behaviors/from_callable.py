@@ -3,7 +3,8 @@
 For behavior transfer with another library's *agent*, see `agents/external`.
 """
 
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import numpy as np

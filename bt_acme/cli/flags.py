@@ -21,7 +21,8 @@ import inspect
 import sys
 import textwrap
 import traceback
-from typing import Any, Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from absl import app, flags, logging
 

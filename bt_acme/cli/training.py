@@ -1,7 +1,8 @@
 """The launch scripts `run_*.py`: settings from flags and a preset; a run."""
 
 import sys
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import jax
 from absl import flags as absl_flags

@@ -6,7 +6,7 @@ specify a value, the help of the setting says so.
 """
 
 import dataclasses
-from typing import Mapping
+from collections.abc import Mapping
 
 from bt_acme.config import checks, names
 from bt_acme.config.acting import ActingConfig

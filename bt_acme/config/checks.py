@@ -16,7 +16,8 @@ import numbers
 import os
 import pathlib
 import re
-from typing import Any, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from bt_acme.config import names
 

@@ -6,7 +6,8 @@ groups, so a name identifies a setting.
 
 import dataclasses
 import difflib
-from typing import Any, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 Values = Mapping[str, Any]  # Settings by name.
 # Names of settings in other libraries.

@@ -11,7 +11,8 @@ several presets extend. This command prints all changes and their reasons:
 
 import json
 import pathlib
-from typing import Any, Mapping, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from bt_acme.config import agent, names, transfer
 from bt_acme.config import run as run_config

@@ -1,7 +1,8 @@
 """Settings of behavior transfer (Campos et al. 2021, Sec. 3)."""
 
 import dataclasses
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from bt_acme.config import checks
 

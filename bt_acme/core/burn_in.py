@@ -13,7 +13,7 @@ Source: Kapturowski et al. 2019 (R2D2), Sec. 3, which does not discuss the start
 of an episode.
 """
 
-from typing import List, Sequence, Tuple
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ def unroll(
   *,
   burn_in_length: int,
   hold_flights: bool = False,
-) -> List[jax.Array]:
+) -> list[jax.Array]:
   """Computes the Q-values of all steps; stops gradients at the end of burn-ins.
 
   Args:
@@ -56,8 +56,8 @@ def unroll(
   states = [batch.recurrent_state] * len(params)
 
   def unroll_rows(
-    rows: slice, states: List[types.LSTMState]
-  ) -> List[Tuple[jax.Array, types.LSTMState]]:
+    rows: slice, states: list[types.LSTMState]
+  ) -> list[tuple[jax.Array, types.LSTMState]]:
     shown, held = ([x[rows] for x in each] for each in (inputs, hold))
     return network.unroll_all(params, *shown, states, *held)
 

@@ -7,7 +7,8 @@ device, except for the order in which floats are summed.
 """
 
 import dataclasses
-from typing import Any, Callable, NamedTuple, Optional, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -36,7 +37,7 @@ class Shardings(NamedTuple):
 
 def make_shardings(
   learner: config_lib.LearnerConfig,
-  devices: Optional[Sequence[jax.Device]] = None,
+  devices: Sequence[jax.Device] | None = None,
 ) -> Shardings:
   """Creates shardings over the first `num_devices` devices.
 

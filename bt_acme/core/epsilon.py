@@ -5,8 +5,6 @@ run. Sources: Horgan et al. 2018 (Ape-X) for the ladder; Kapturowski et al. 2019
 (R2D2).
 """
 
-from typing import Optional, Tuple
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -44,8 +42,8 @@ def choose(
   *,
   explore_key: jax.Array,
   choice_key: jax.Array,
-  policy: Optional[jax.Array] = None,
-) -> Tuple[jax.Array, jax.Array, jax.Array]:
+  policy: jax.Array | None = None,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
   """Selects a random choice with probability epsilon, else the greedy choice.
 
     π(a) = ε / A' + (1 - ε) 1[a = argmax q]

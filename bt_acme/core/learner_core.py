@@ -7,7 +7,8 @@ the extra action.
 """
 
 import functools
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -58,7 +59,7 @@ class LearnerCore(NamedTuple):
   init: Callable[..., LearnerState]
   step: Callable[
     [LearnerState, types.SequenceBatch, jax.Array],
-    Tuple[LearnerState, jax.Array, types.Metrics],
+    tuple[LearnerState, jax.Array, types.Metrics],
   ]
 
 
@@ -67,8 +68,8 @@ def make_learner_core(
   config: config_lib.R2D2Config,
   *,
   num_stacked: int,
-  transfer: Optional[config_lib.TransferConfig] = None,
-  intrinsic: Optional[intrinsic_lib.IntrinsicNetworks] = None,
+  transfer: config_lib.TransferConfig | None = None,
+  intrinsic: intrinsic_lib.IntrinsicNetworks | None = None,
 ) -> LearnerCore:
   """Builds the learner of R2D2, NGU or BT.
 
@@ -106,7 +107,7 @@ def without_key(state: LearnerState) -> LearnerState:
 
 def _optimizer(
   learner: config_lib.LearnerConfig,
-  intrinsic: Optional[intrinsic_lib.IntrinsicNetworks] = None,
+  intrinsic: intrinsic_lib.IntrinsicNetworks | None = None,
 ) -> optax.GradientTransformation:
   """Returns the optimizer of the Q-network, or of the intrinsic networks."""
   learning_rate = learner.learning_rate
@@ -120,10 +121,10 @@ def _optimizer(
 
 def _init(
   network: networks.QNetwork,
-  intrinsic: Optional[intrinsic_lib.IntrinsicNetworks],
+  intrinsic: intrinsic_lib.IntrinsicNetworks | None,
   learner: config_lib.LearnerConfig,
   key: types.PRNGKey,
-  params: Optional[types.Params] = None,
+  params: types.Params | None = None,
 ) -> LearnerState:
   key, intrinsic_key, step_key = jax.random.split(key, 3)
   # The step donates its state, so it needs copies: one buffer cannot be donated
@@ -149,13 +150,13 @@ def _init(
 
 def _step(
   loss: Callable[..., Any],
-  intrinsic: Optional[intrinsic_lib.IntrinsicNetworks],
+  intrinsic: intrinsic_lib.IntrinsicNetworks | None,
   learner: config_lib.LearnerConfig,
   num_stacked: int,
   state: LearnerState,
   batch: types.SequenceBatch,
   probabilities: jax.Array,
-) -> Tuple[LearnerState, jax.Array, types.Metrics]:
+) -> tuple[LearnerState, jax.Array, types.Metrics]:
   observations = frame_stacking.stack_frames(batch.frames, num_stacked)
   params, opt_state, gradients, (priorities, metrics) = _descend(
     loss,
@@ -207,7 +208,7 @@ def _descend(
   params: types.Params,
   opt_state: optax.OptState,
   *inputs: Any,
-) -> Tuple[types.Params, optax.OptState, types.Params, Any]:
+) -> tuple[types.Params, optax.OptState, types.Params, Any]:
   """Takes one optimizer step.
 
   Returns:

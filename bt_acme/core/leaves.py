@@ -1,6 +1,7 @@
 """The leaves of trees of arrays: as lists, by path, and compared."""
 
-from typing import Any, Dict, List, Sequence, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ Tree = TypeVar('Tree')
 _SHOWN = 4  # Maximum number of differences listed in an error.
 
 
-def tree_leaves(tree: Any) -> List[np.ndarray[Any, Any]]:
+def tree_leaves(tree: Any) -> list[np.ndarray[Any, Any]]:
   """Copies the leaves of a tree; random keys are replaced by their key data."""
   # A view would change once its buffer is donated to a jitted function.
   return [
@@ -60,7 +61,7 @@ def mismatches(actual: Any, expected: Any) -> str:
     The first differences as text; empty if there are none.
   """
   trees = [by_path(tree) for tree in (actual, expected)]
-  found: List[str] = []
+  found: list[str] = []
   for name in sorted(set(trees[0]) | set(trees[1])):
     for attribute in ('shape', 'dtype'):
       values = [getattr(tree.get(name), attribute, None) for tree in trees]
@@ -71,7 +72,7 @@ def mismatches(actual: Any, expected: Any) -> str:
   return '; '.join(found[:_SHOWN]) + (f'; and {more} more' if more > 0 else '')
 
 
-def by_path(tree: Any, separator: str = '/') -> Dict[str, Any]:
+def by_path(tree: Any, separator: str = '/') -> dict[str, Any]:
   """Returns the leaves of a tree by their paths, such as `agent/head/w`."""
   return {
     jax.tree_util.keystr(path, simple=True, separator=separator): leaf

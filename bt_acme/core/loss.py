@@ -13,7 +13,7 @@ Sources: Kapturowski et al. 2019 (R2D2); Campos et al. 2021 (arXiv:2102.13515),
 App.
 """
 
-from typing import Any, Optional, Tuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -36,8 +36,8 @@ def q_network_loss(
   *,
   network: networks.QNetwork,
   config: config_lib.R2D2Config,
-  transfer: Optional[config_lib.TransferConfig] = None,
-) -> Tuple[jax.Array, Tuple[jax.Array, types.Metrics]]:
+  transfer: config_lib.TransferConfig | None = None,
+) -> tuple[jax.Array, tuple[jax.Array, types.Metrics]]:
   """Computes the loss of one batch and the new priorities of its sequences.
 
   Args:
@@ -112,7 +112,7 @@ def weighted_loss(
   probabilities: jax.Array,
   *,
   exponent: float,
-  extra_loss: Optional[jax.Array] = None,
+  extra_loss: jax.Array | None = None,
 ) -> jax.Array:
   """Sums half the squared errors over time; averages over the batch.
 

@@ -7,7 +7,8 @@ the scan (a few on a CPU), whereas differentiating a scan of `hk.LSTM`
 accumulates the weight gradient at every step.
 """
 
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import haiku as hk
 import jax
@@ -22,7 +23,7 @@ _UNROLL = 16  # Steps per iteration of a loop on an accelerator.
 _ALIGNMENT = 8
 
 # The hidden states of all steps, the last hidden state and the last cell.
-_Unrolled = Tuple[jax.Array, jax.Array, jax.Array]
+_Unrolled = tuple[jax.Array, jax.Array, jax.Array]
 
 
 class Recurrence(NamedTuple):
@@ -45,7 +46,7 @@ class Recurrence(NamedTuple):
 
 def _cell(
   gates: jax.Array, cell: jax.Array, axis: int = -1
-) -> Tuple[jax.Array, jax.Array, Tuple[jax.Array, ...]]:
+) -> tuple[jax.Array, jax.Array, tuple[jax.Array, ...]]:
   """Computes one step from the projected inputs and state.
 
   Args:
@@ -90,7 +91,7 @@ def _product_in_parts(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
   if parts <= 1:
     return _product(inputs, d_gates)
 
-  def body(total: jax.Array, part: Any) -> Tuple[jax.Array, None]:
+  def body(total: jax.Array, part: Any) -> tuple[jax.Array, None]:
     return total + _product(*part), None
 
   total, _ = jax.lax.scan(
@@ -104,7 +105,7 @@ def _product_in_parts(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
   return total
 
 
-def _scan_on_cpu(lstm: Recurrence) -> Tuple[Any, ...]:
+def _scan_on_cpu(lstm: Recurrence) -> tuple[Any, ...]:
   """Returns hiddens [T, B, H], cells and gates [T, H, B], and the last state.
 
   The state is transposed, [H, B], because on a CPU its product with the weights
@@ -117,7 +118,7 @@ def _scan_on_cpu(lstm: Recurrence) -> Tuple[Any, ...]:
   barrier: Any = jax.lax.optimization_barrier
   w_h_transposed = barrier(w_h.T)
 
-  def body(carry: Any, gates_x_t: jax.Array) -> Tuple[Any, Any]:
+  def body(carry: Any, gates_x_t: jax.Array) -> tuple[Any, Any]:
     hidden, cell = carry
     gates = gates_x_t.T + lstm.b[:, None] + w_h_transposed @ hidden
     new_hidden, new_cell, activated = _cell(gates, cell, axis=0)
@@ -141,7 +142,7 @@ def _aligned(lstm: Recurrence) -> Recurrence:
   )
 
 
-def _scan_on_accelerator(*lstms: Recurrence) -> List[Tuple[Any, ...]]:
+def _scan_on_accelerator(*lstms: Recurrence) -> list[tuple[Any, ...]]:
   """Computes `_scan_on_cpu` of each with few kernels, and zeros for gates.
 
   A kernel of one step computes for less time than it takes to start, so one
@@ -154,7 +155,7 @@ def _scan_on_accelerator(*lstms: Recurrence) -> List[Tuple[Any, ...]]:
   hidden = jnp.stack([lstm.hidden for lstm in lstms])  # [N, B, H]
   cell = jnp.stack([lstm.cell for lstm in lstms])
 
-  def body(carry: Any, gates_x_t: jax.Array) -> Tuple[Any, jax.Array]:
+  def body(carry: Any, gates_x_t: jax.Array) -> tuple[Any, jax.Array]:
     hidden, cell, _ = _cell(gates_x_t + carry[0] @ w_h, carry[1])
     return (hidden, cell), jnp.stack([hidden, cell])
 
@@ -170,7 +171,7 @@ def _scan_on_accelerator(*lstms: Recurrence) -> List[Tuple[Any, ...]]:
   ]
 
 
-def _forward(*lstms: Recurrence) -> Tuple[Tuple[_Unrolled, ...], Any]:
+def _forward(*lstms: Recurrence) -> tuple[tuple[_Unrolled, ...], Any]:
   by_platform: Any = jax.lax.platform_dependent
   unrolled = by_platform(
     *lstms,
@@ -183,7 +184,7 @@ def _forward(*lstms: Recurrence) -> Tuple[Tuple[_Unrolled, ...], Any]:
 
 
 @jax.custom_vjp
-def _recurrence(*lstms: Recurrence) -> Tuple[_Unrolled, ...]:
+def _recurrence(*lstms: Recurrence) -> tuple[_Unrolled, ...]:
   """Unrolls LSTMs of equal shapes, with gradients only of the first.
 
   Returns:
@@ -193,7 +194,7 @@ def _recurrence(*lstms: Recurrence) -> Tuple[_Unrolled, ...]:
   return _forward(*lstms)[0]
 
 
-def _backward(saved: Any, cotangents: Any) -> Tuple[Any, ...]:
+def _backward(saved: Any, cotangents: Any) -> tuple[Any, ...]:
   lstm, hiddens, *_ = saved
   hiddens_tm1 = jnp.concatenate([lstm.hidden[None], hiddens[:-1]])  # [T, B, H]
   by_platform: Any = jax.lax.platform_dependent
@@ -249,14 +250,14 @@ def _gradients(
 
 def _backward_on_cpu(
   saved: Any, cotangents: Any
-) -> Tuple[jax.Array, jax.Array, jax.Array]:
+) -> tuple[jax.Array, jax.Array, jax.Array]:
   """Returns the gradients of gates [T, B, 4H], hidden state and cell [B, H]."""
   lstm, _, cells, gates = saved
   d_hiddens, d_last_hidden, d_last_cell = cotangents
   w_h = lstm.w[lstm.inputs.shape[-1] :]
   cells_tm1 = jnp.concatenate([lstm.cell.T[None], cells[:-1]])  # [T, H, B]
 
-  def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
+  def body(carry: Any, inputs: Any) -> tuple[Any, jax.Array]:
     d_output, (i, g, f, o), cell_t, cell_tm1 = inputs
     tanh_cell = jnp.tanh(cell_t)
     d_hidden = carry[0] + d_output.T
@@ -282,7 +283,7 @@ def _backward_on_cpu(
 
 def _backward_on_accelerator(
   lstm: Recurrence, hiddens_tm1: jax.Array, cells: jax.Array, cotangents: Any
-) -> Tuple[jax.Array, jax.Array, jax.Array]:
+) -> tuple[jax.Array, jax.Array, jax.Array]:
   """Computes `_backward_on_cpu` with few kernels, without saved gates."""
   d_hiddens, d_last_hidden, d_last_cell = cotangents
   w_h = lstm.w[lstm.inputs.shape[-1] :]
@@ -299,7 +300,7 @@ def _backward_on_accelerator(
     f,
   )
 
-  def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
+  def body(carry: Any, inputs: Any) -> tuple[Any, jax.Array]:
     d_output, (of_cell, of_gates, of_output_gate, forget) = inputs
     d_hidden = carry[0] + d_output
     d_cell = carry[1] + d_hidden * of_cell
@@ -329,7 +330,7 @@ def _holding_recurrence(lstm: Recurrence, hold: jax.Array) -> _Unrolled:
   """Unrolls like `_recurrence`, but steps in hold [T, B] keep the state."""
   w_x, w_h = jnp.split(lstm.w, [lstm.inputs.shape[-1]])
 
-  def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
+  def body(carry: Any, inputs: Any) -> tuple[Any, jax.Array]:
     gates_x_t, hold_t = inputs
     gates = gates_x_t + lstm.b + carry[0] @ w_h
     new_hidden, new_cell, _ = _cell(gates, carry[1])
@@ -349,7 +350,7 @@ def _single_step(lstm: Recurrence) -> _Unrolled:
   return hidden[None], hidden, cell
 
 
-def parameters(input_size: int, hidden_size: int) -> Tuple[Any, Any]:
+def parameters(input_size: int, hidden_size: int) -> tuple[Any, Any]:
   """Returns the weights and biases of an `hk.LSTM`, for `hk.transform`.
 
   Args:
@@ -365,8 +366,8 @@ def parameters(input_size: int, hidden_size: int) -> Tuple[Any, Any]:
 
 
 def unroll(
-  lstms: Sequence[Recurrence], hold: Optional[jax.Array] = None
-) -> List[Tuple[jax.Array, types.LSTMState]]:
+  lstms: Sequence[Recurrence], hold: jax.Array | None = None
+) -> list[tuple[jax.Array, types.LSTMState]]:
   """Unrolls LSTMs of equal shapes.
 
   Args:

@@ -9,7 +9,8 @@ multiplications.
 """
 
 import functools
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import haiku as hk
 import jax
@@ -30,7 +31,7 @@ _SCALES = {'nature': 255.0, 'workshop': 255.0, 'small': 10.0}
 _SMALLEST = {'nature': 36, 'workshop': 20, 'small': 3}
 
 
-def torso_kind(kind: str, observation_shape: Tuple[int, ...]) -> str:
+def torso_kind(kind: str, observation_shape: tuple[int, ...]) -> str:
   """Resolves `auto` and checks that the torso supports the observations.
 
   Args:
@@ -163,8 +164,8 @@ class QNetwork(NamedTuple):
 
   init: Callable[[types.PRNGKey], types.Params]
   initial_state: Callable[[], types.LSTMState]
-  step: Callable[..., Tuple[jax.Array, types.LSTMState]]
-  unroll_all: Callable[..., List[Tuple[jax.Array, types.LSTMState]]]
+  step: Callable[..., tuple[jax.Array, types.LSTMState]]
+  unroll_all: Callable[..., list[tuple[jax.Array, types.LSTMState]]]
   num_actions: int
   num_choices: int
 
@@ -211,7 +212,7 @@ def _scale_reward(reward: jax.Array, kind: str) -> jax.Array:
 
 def make_q_network(
   config: config_lib.NetworkConfig,
-  observation_shape: Tuple[int, ...],
+  observation_shape: tuple[int, ...],
   num_actions: int,
   num_extra_actions: int = 0,
 ) -> QNetwork:
@@ -262,8 +263,8 @@ def make_q_network(
     prev_action: jax.Array,
     prev_reward: jax.Array,
     states: Sequence[types.LSTMState],
-    hold: Optional[jax.Array] = None,
-  ) -> List[Tuple[jax.Array, types.LSTMState]]:
+    hold: jax.Array | None = None,
+  ) -> list[tuple[jax.Array, types.LSTMState]]:
     rows = [
       apply_inputs(params, observation, prev_action, prev_reward)
       for params in networks
@@ -294,7 +295,7 @@ def make_q_network(
 
   def step(
     params: types.Params, inputs: types.AgentInput, state: types.LSTMState
-  ) -> Tuple[jax.Array, types.LSTMState]:
+  ) -> tuple[jax.Array, types.LSTMState]:
     [(q_values, state)] = unroll_all(
       [params],
       inputs.observation[None, None],

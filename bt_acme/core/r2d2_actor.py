@@ -4,7 +4,7 @@ Source: Kapturowski et al. 2019 (R2D2). Replay stores the recurrent state from
 before the step, so that the learner's unroll starts from the actor's state.
 """
 
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -71,7 +71,7 @@ def make_r2d2(
 
   def select_action(
     params: types.Params, inputs: types.AgentInput, state: R2D2ActorState
-  ) -> Tuple[jax.Array, R2D2ActorState]:
+  ) -> tuple[jax.Array, R2D2ActorState]:
     key, explore_key, choice_key = jax.random.split(state.key, 3)
     before = arrays.tree_where(
       inputs.is_first, network.initial_state(), state.recurrent_state
@@ -154,7 +154,7 @@ def expanded_policy(
   return jax.nn.softmax(logits)
 
 
-def _get_extras(state: R2D2ActorState) -> Dict[str, Any]:
+def _get_extras(state: R2D2ActorState) -> dict[str, Any]:
   return {
     'recurrent_state': state.recurrent_state_tm1,
     'choice': state.choice,

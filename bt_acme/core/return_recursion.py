@@ -10,7 +10,7 @@ rewards as r^e + β r^i, but here pre-training maximizes the intrinsic reward
 alone, because it has no task, and transfer maximizes the task's reward alone.
 """
 
-from typing import Callable, Optional
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ def returns_on_host(
   discount_t: HostArray,
   state_values: HostArray,
   traces: HostArray,
-  taken_values: Optional[HostArray] = None,
+  taken_values: HostArray | None = None,
 ) -> HostArray:
   """Computes the return G of every transition from the last to the first.
 

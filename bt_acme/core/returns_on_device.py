@@ -3,7 +3,7 @@
 `return_recursion.returns_on_host` has the formula, for an actor's sequence.
 """
 
-from typing import Any, Optional
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ def returns_on_device(
   discount_t: jax.Array,
   state_values: jax.Array,
   traces: jax.Array,
-  taken_values: Optional[jax.Array] = None,
+  taken_values: jax.Array | None = None,
 ) -> jax.Array:
   """Computes the returns of `return_recursion` for batches [T, B]."""
   by_platform: Any = jax.lax.platform_dependent
@@ -36,7 +36,7 @@ def _returns_by_loop(
   discount_t: jax.Array,
   values: jax.Array,
   traces: jax.Array,
-  taken_values: Optional[jax.Array] = None,
+  taken_values: jax.Array | None = None,
 ) -> jax.Array:
   """Computes returns [T, B] with rlax, from the last row to the first."""
   recursion: Any = rlax.lambda_returns  # For one sequence.
@@ -53,7 +53,7 @@ def _returns_by_tree(
   discount_t: jax.Array,
   values: jax.Array,
   traces: jax.Array,
-  taken_values: Optional[jax.Array] = None,
+  taken_values: jax.Array | None = None,
 ) -> jax.Array:
   """Computes returns [T, B] in log2(T) steps, each over all rows.
 

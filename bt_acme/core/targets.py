@@ -6,7 +6,7 @@ the actors' priorities of new sequences then both use it. This module does not
 import rlax, so that acting does not need it.
 """
 
-from typing import Callable, Mapping
+from collections.abc import Callable, Mapping
 
 from bt_acme import config as config_lib
 from bt_acme.core import arrays, return_recursion, types, value_rescaling

@@ -3,14 +3,14 @@
 Neither of the two imports the other.
 """
 
-from typing import Any, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from bt_acme.core import types
 
-Plain = Tuple[Any, ...]  # The fields of a transition, without classes.
+Plain = tuple[Any, ...]  # The fields of a transition, without classes.
 
 
 class Transition(NamedTuple):

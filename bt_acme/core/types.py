@@ -9,7 +9,8 @@ k-th behavior with an extra action (`TransferConfig.extra_behaviors`). Behaviors
 that only fly have no extra action, and K does not count them in A + K.
 """
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 
@@ -17,7 +18,7 @@ from bt_acme.core import arrays
 
 Params = Any  # A tree of arrays, for one network or for all of an actor core.
 PRNGKey = jax.Array
-Metrics = Dict[str, jax.Array]  # Scalars that the learner logs.
+Metrics = dict[str, jax.Array]  # Scalars that the learner logs.
 
 NO_ACTION = -1  # `prev_action` on the first step; its one-hot is all zeros.
 
@@ -71,9 +72,9 @@ class ActorCore(NamedTuple):
   """
 
   init: Callable[..., Any]
-  select_action: Callable[[Params, Any, Any], Tuple[jax.Array, Any]]
+  select_action: Callable[[Params, Any, Any], tuple[jax.Array, Any]]
   get_extras: Callable[[Any], Any]
-  hold: Optional[Callable[[Any, jax.Array], Any]] = None
+  hold: Callable[[Any, jax.Array], Any] | None = None
 
 
 class SequenceBatch(NamedTuple):

@@ -5,7 +5,7 @@ loads torso and LSTM; *full* initialization also loads the dueling head. The
 paper's fine-tuning is full initialization without behavior transfer.
 """
 
-from typing import Mapping
+from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp

@@ -10,7 +10,8 @@ no reward, as in the game. The paper does not specify whether energy pills
 count as pac-dots; here they do only in the task whose name contains `pills`.
 """
 
-from typing import Callable, Mapping, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import ale_py
 import numpy as np

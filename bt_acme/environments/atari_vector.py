@@ -5,7 +5,8 @@ starts with 0 to 30 no-op frames instead of 1 to 30. If an episode ends within a
 step, the maximum in its last observation includes frames of the previous step.
 """
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from ale_py import vector_env

@@ -58,7 +58,7 @@ def view(env: minigrid_env.MiniGridEnv) -> np.ndarray:
   return np.frombuffer(image, np.uint8).reshape(size, size, 3)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _spread(lit: int, clear: int, size: int) -> tuple[int, int]:
   """Propagates light along a row of the view and to the next row.
 

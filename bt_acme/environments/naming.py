@@ -7,7 +7,8 @@ modifiers is fixed, so each environment has exactly one name.
 
 import math
 import re
-from typing import Any, Callable, NamedTuple, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import dm_env
 

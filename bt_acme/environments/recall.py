@@ -2,7 +2,7 @@
 
 import functools
 import re
-from typing import Sequence
+from collections.abc import Sequence
 
 import dm_env
 import numpy as np

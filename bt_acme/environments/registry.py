@@ -12,7 +12,8 @@ import difflib
 import functools
 import importlib
 import inspect
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import dm_env
 import numpy as np

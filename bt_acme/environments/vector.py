@@ -1,6 +1,7 @@
 """Vectors of environments that are stepped together in one process."""
 
-from typing import Any, NamedTuple, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import dm_env
 import numpy as np

@@ -7,7 +7,8 @@ environments with cells, visited cells are marked in the color of the last
 controller there.
 """
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import dm_env
 import numpy as np

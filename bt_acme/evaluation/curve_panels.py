@@ -7,7 +7,8 @@ be redrawn. pyplot is not used, because users choose its backend.
 import itertools
 import math
 import textwrap
-from typing import Any, Mapping, NamedTuple, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import ticker

@@ -2,7 +2,8 @@
 
 import pathlib
 import tempfile
-from typing import Any, Callable, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """Plays episodes with the policy of an agent or a behavior."""
 
-from typing import Callable
+from collections.abc import Callable
 
 import numpy as np
 

@@ -11,7 +11,8 @@ separately. `over_points` applies any statistic to curves. All functions raise
 ValueError for runs of another shape, and for NaN and infinity.
 """
 
-from typing import Any, Callable, NamedTuple, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats

@@ -3,7 +3,7 @@
 import contextlib
 import mmap
 import pathlib
-from typing import Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from absl import logging

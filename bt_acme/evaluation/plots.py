@@ -6,7 +6,8 @@ figure that is the result of a cell.
 
 import io
 import pathlib
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib import figure as figure_lib

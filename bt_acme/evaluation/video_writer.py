@@ -1,7 +1,8 @@
 """Writes videos for browsers, as WebM files and GIFs."""
 
 import pathlib
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import cv2
 import numpy as np

@@ -7,7 +7,8 @@ are recorded by directory or name, in the order of their extra actions.
 import dataclasses
 import pathlib
 import shutil
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from bt_acme import assembly, behaviors, files, learner_assembly, untrusted
 from bt_acme import config as config_lib

@@ -8,7 +8,8 @@ import os
 import pathlib
 import shutil
 import sys
-from typing import Any, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from bt_acme import assembly, compilation_cache, environments, files
 from bt_acme import config as config_lib

@@ -12,7 +12,8 @@ of an episode is padded with zeros, and an episode shorter than K blocks gives a
 sequence with fewer blocks.
 """
 
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,10 +45,10 @@ class FinishedBlock(NamedTuple):
   payload: bytes
   recurrent_state: np.ndarray
   steps: StepValues
-  sequence: Tuple['FinishedBlock', ...] = ()
-  next_q_values: Optional[np.ndarray] = None
+  sequence: tuple['FinishedBlock', ...] = ()
+  next_q_values: np.ndarray | None = None
 
-  def sequence_data(self) -> Tuple[Tuple[bytes, ...], np.ndarray]:
+  def sequence_data(self) -> tuple[tuple[bytes, ...], np.ndarray]:
     """Returns the sequence as inputs for `SequenceDecoder.decode_into`."""
     payloads = tuple(block.payload for block in self.sequence)
     return payloads, self.sequence[0].recurrent_state
@@ -75,7 +76,7 @@ def empty_batch(
   batch_size: int,
 ) -> types.SequenceBatch:
   """Returns uninitialized arrays for B sequences, to be filled by a decoder."""
-  arrays: Dict[str, Any] = {}
+  arrays: dict[str, Any] = {}
   for field in fields.stored(shapes):
     rows = config.sequence_length + field.overlap(shapes)
     shape = (rows, batch_size, *field.row_shape(shapes))

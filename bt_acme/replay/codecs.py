@@ -25,7 +25,8 @@ end of an episode are zeros. In this format, overlapping sequences share no
 data.
 """
 
-from typing import Any, Callable, Dict, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import haiku as hk
 import numpy as np
@@ -113,7 +114,7 @@ def _to_step(
   )
   # Stacks after the last observation would repeat its frames.
   stacks[int(batch.valid[:, 0].sum()) + 1 :] = 0
-  scalars: Dict[str, np.ndarray] = {}
+  scalars: dict[str, np.ndarray] = {}
   for field in fields.stored(shapes):
     if field.rows is not fields.Rows.FRAMES:
       rows = getattr(batch, field.name)[:, 0]

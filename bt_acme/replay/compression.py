@@ -1,7 +1,7 @@
 """Compresses blocks, and decodes them into the sequences of a batch."""
 
 import threading
-from typing import Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import zstandard

@@ -10,7 +10,7 @@ The recurrent state is not a field, because it is stored once per block
 """
 
 import enum
-from typing import NamedTuple, Tuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class ReplayShapes(NamedTuple):
     has_proposals: whether each step also has the proposal of a behavior.
   """
 
-  frame: Tuple[int, int, int]
+  frame: tuple[int, int, int]
   num_stacked: int
   lstm_size: int
   has_proposals: bool = False
@@ -61,7 +61,7 @@ class Field(NamedTuple):
       Rows.FRAMES: shapes.num_stacked,
     }[self.rows]
 
-  def row_shape(self, shapes: ReplayShapes) -> Tuple[int, ...]:
+  def row_shape(self, shapes: ReplayShapes) -> tuple[int, ...]:
     """Returns the shape of one row."""
     return shapes.frame if self.rows is Rows.FRAMES else ()
 
@@ -82,6 +82,6 @@ FIELDS = (
 PROPOSAL = Field('proposal', np.int32)
 
 
-def stored(shapes: ReplayShapes) -> Tuple[Field, ...]:
+def stored(shapes: ReplayShapes) -> tuple[Field, ...]:
   """Returns the fields that a replay stores."""
   return (*FIELDS, PROPOSAL) if shapes.has_proposals else FIELDS

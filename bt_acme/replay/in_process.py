@@ -5,7 +5,7 @@ stores and returns the same data as a Reverb table.
 """
 
 import math
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from bt_acme.replay import blocks, compression, fields
 
 # The payloads of a sequence, which overlapping sequences share, and its initial
 # recurrent state, float32 [2, lstm_size].
-_Item = Tuple[Tuple[bytes, ...], np.ndarray]
+_Item = tuple[tuple[bytes, ...], np.ndarray]
 
 
 class InProcessReplay:
@@ -35,7 +35,7 @@ class InProcessReplay:
     self._shapes = shapes
     self._decoder = compression.SequenceDecoder(config, shapes)
     self._rng = np.random.default_rng(seed)
-    self._items: List[_Item] = []  # A ring buffer once full.
+    self._items: list[_Item] = []  # A ring buffer once full.
     # Priorities raised to `priority_exponent`; float64 [max_replay_size].
     self._weights = np.zeros(config.max_replay_size)
     self.num_inserts = 0
@@ -51,7 +51,7 @@ class InProcessReplay:
 
   def insert(
     self,
-    payloads: Tuple[bytes, ...],
+    payloads: tuple[bytes, ...],
     recurrent_state: np.ndarray,
     priority: float,
   ) -> None:
@@ -82,7 +82,7 @@ class InProcessReplay:
       self._decoder.decode_into(*self._items[slot], batch=batch, index=index)
     return blocks.Sample(batch, keys, probabilities, len(self))
 
-  def draw(self, batch_size: int) -> Tuple[np.ndarray, np.ndarray]:
+  def draw(self, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
     """Draws B sequences, with replacement, in proportion to their weights.
 
     Returns:
@@ -124,7 +124,7 @@ class InProcessReplay:
       stored_priorities**self._config.priority_exponent
     )
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> dict[str, Any]:
     """Returns the items, the weights, the random generator and the counts."""
     return {
       'items': list(self._items),
@@ -134,7 +134,7 @@ class InProcessReplay:
       'num_samples': self._num_samples,
     }
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: dict[str, Any]) -> None:
     """Restores a state returned by `state`."""
     self._items = list(state['items'])
     self._weights[: len(self)] = state['weights']

@@ -9,7 +9,7 @@ Sources: Horgan et al. 2018 (Ape-X, arXiv:1803.00933), Alg. 1, line 11;
 Kapturowski et al. 2019 (R2D2), Sec. 2.3: actors compute "initial priorities".
 """
 
-from typing import Callable, Optional
+from collections.abc import Callable
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def make(
   config: config_lib.R2D2Config,
   *,
   num_actions: int,
-  largest_priority: Optional[Callable[[], float]] = None,
+  largest_priority: Callable[[], float] | None = None,
 ) -> InitialPriority:
   """Returns the configured function that computes initial priorities.
 
@@ -66,7 +66,7 @@ def from_q_values(
   config: config_lib.R2D2Config,
   *,
   num_actions: int,
-) -> Optional[float]:
+) -> float | None:
   """Computes the priority of a sequence from the Q-values of the actor.
 
   The last step before a truncation is omitted: the actor does not act on the
@@ -132,7 +132,7 @@ class LargestPriority:
   """
 
   def __init__(self) -> None:
-    self.value: Optional[float] = None
+    self.value: float | None = None
 
   def __call__(self) -> float:
     """Returns the largest priority; 1 before the first learner step."""

@@ -1,7 +1,6 @@
 """Sends updated priorities from the learner to the replay."""
 
 import threading
-from typing import Dict, Optional
 
 import numpy as np
 import reverb
@@ -23,8 +22,8 @@ class PriorityUpdater:
       client: a client of the Reverb server.
     """
     self._client = client
-    self._pending: Dict[int, float] = {}
-    self._error: Optional[Exception] = None
+    self._pending: dict[int, float] = {}
+    self._error: Exception | None = None
     self._changed = threading.Condition()
     threading.Thread(target=self._run, name='priorities', daemon=True).start()
 

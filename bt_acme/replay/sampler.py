@@ -7,7 +7,7 @@ sampler and zstandard release the global interpreter lock.
 
 import collections
 import threading
-from typing import Deque, Iterator, Optional
+from collections.abc import Iterator
 
 import numpy as np
 import reverb
@@ -48,10 +48,10 @@ class SequenceSampler(Iterator[blocks.Sample]):
     self._batch_size = batch_size
     # This condition guards the five attributes after it.
     self._changed = threading.Condition()
-    self._ready: Deque[blocks.Sample] = collections.deque()
-    self._released: Deque[types.SequenceBatch] = collections.deque()
+    self._ready: collections.deque[blocks.Sample] = collections.deque()
+    self._released: collections.deque[types.SequenceBatch] = collections.deque()
     self._num_vacant = _BATCHES_AHEAD + _NUM_THREADS
-    self._error: Optional[Exception] = None
+    self._error: Exception | None = None
     self._stopped = False
     # `reverb.Client.sample` requests one sequence at a time and cannot be
     # interrupted, and `reverb.TrajectoryDataset` copies through TensorFlow. The

@@ -11,7 +11,6 @@ Every engine logs them with the learner's metrics:
 """
 
 import collections
-from typing import Dict
 
 import numpy as np
 
@@ -68,7 +67,7 @@ class SamplingMetrics:
     keys: np.ndarray,
     probabilities: np.ndarray,
     priorities: np.ndarray,
-  ) -> Dict[str, float]:
+  ) -> dict[str, float]:
     """Returns the metrics of a sample by name.
 
     Args:

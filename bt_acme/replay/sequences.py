@@ -8,7 +8,7 @@ A sink receives the transitions of `acting.vector_actor`. It writes to a server
 import collections
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class SequenceSink:
     write: WriteBlock,
     *,
     num_actions: int,
-    largest_priority: Optional[Callable[[], float]] = None,
+    largest_priority: Callable[[], float] | None = None,
   ):
     """Initializes the sink.
 

@@ -1,7 +1,7 @@
 """Writes one environment's blocks and sequences to a Reverb table."""
 
 import threading
-from typing import Callable
+from collections.abc import Callable
 
 import reverb
 import tree

@@ -10,7 +10,6 @@ import os
 import pathlib
 import re
 import subprocess
-from typing import List, Tuple
 
 _GPU_TOOL = 'nvidia-smi'  # It comes with the driver.
 _GPU_TOOL_SECONDS = 20.0  # A broken driver may never answer.
@@ -26,7 +25,7 @@ def uses_tpu() -> bool:
   return bool(chips) and 'tpu' in _platforms('tpu') and _has('libtpu')
 
 
-def _platforms(default: str) -> List[str]:
+def _platforms(default: str) -> list[str]:
   """Returns the platforms that JAX may use; the first one is its default."""
   platforms = os.environ.get('JAX_PLATFORMS') or default
   return platforms.replace('gpu', 'cuda').split(',')
@@ -37,7 +36,7 @@ def _has(package: str) -> bool:
   return importlib.util.find_spec(package) is not None
 
 
-def tpu_memories() -> List[int]:
+def tpu_memories() -> list[int]:
   """Returns the memory of each TPU chip that JAX uses, without starting JAX.
 
   Chips of unknown size are left out.
@@ -52,7 +51,7 @@ def tpu_memories() -> List[int]:
   return [_TPU_GB[device] * 10**9 for device in devices if device in _TPU_GB]
 
 
-def gpu_memories() -> List[int]:
+def gpu_memories() -> list[int]:
   """Returns the memory of each GPU that JAX uses, without starting JAX."""
   plugins = ('jax_cuda12_plugin', 'jax_cuda13_plugin')
   if _platforms('cuda')[0] != 'cuda' or not any(map(_has, plugins)):
@@ -76,8 +75,8 @@ def gpu_memories() -> List[int]:
 
 
 def _visible_memories(
-  gpus: List[Tuple[str, str, str]], visible: str
-) -> List[int]:
+  gpus: list[tuple[str, str, str]], visible: str
+) -> list[int]:
   """Returns the memory of each visible GPU.
 
   Args:

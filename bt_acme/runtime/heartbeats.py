@@ -37,7 +37,7 @@ def is_supervised() -> bool:
   return _descriptor() >= 0
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _descriptor() -> int:
   """Returns the file descriptor of the heartbeat pipe; -1 if there is none.
 

@@ -5,7 +5,6 @@
 
 import math
 import socket
-from typing import List
 
 from bt_acme import assembly, memory_check
 from bt_acme import config as config_lib
@@ -92,7 +91,7 @@ def _check_devices(
   run: run_config.RunConfig,
   agent: assembly.Agent,
   kind: str,
-  memories: List[int],
+  memories: list[int],
   operand_size: int,
 ) -> None:
   """Raises ValueError if a process does not fit into its part of a device."""

@@ -11,7 +11,8 @@ import dataclasses
 import datetime
 import functools
 import pathlib
-from typing import Any, Callable, ClassVar, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 

@@ -8,7 +8,9 @@ to screen positions was measured on the ROM of ale-py.
 
 import collections
 import dataclasses
-from typing import Any, Counter, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 

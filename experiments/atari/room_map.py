@@ -4,7 +4,7 @@ The map ends one floor below the lowest visited room, so that the rooms are
 drawn large enough to show details.
 """
 
-from typing import Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont

@@ -16,7 +16,8 @@
 import dataclasses
 import json
 import pathlib
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from experiments.harness import small_runs
 

@@ -1,7 +1,8 @@
 """Makes the table, the figures and the videos of the demo."""
 
 import pathlib
-from typing import Any, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 

@@ -8,7 +8,8 @@ figures) depend only on these two tables.
 import collections
 import csv
 import pathlib
-from typing import Any, Iterable, NamedTuple, TypeVar, get_args, get_type_hints
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 from bt_acme import files
 from bt_acme.evaluation import tables

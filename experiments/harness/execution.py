@@ -2,7 +2,8 @@
 
 import itertools
 import pathlib
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import tqdm
 

@@ -6,7 +6,8 @@ the rows that a resumed run repeats.
 
 import itertools
 import pathlib
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 

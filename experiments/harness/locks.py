@@ -12,7 +12,7 @@ import os
 import pathlib
 import socket
 import time
-from typing import Callable, Iterator
+from collections.abc import Callable, Iterator
 
 from bt_acme.runtime import workdir_lock
 

@@ -15,7 +15,8 @@ import pathlib
 import signal
 import sys
 import traceback
-from typing import Any, Callable, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from bt_acme.runtime import interrupts
 

@@ -10,7 +10,8 @@ import json
 import pathlib
 import signal
 import socket
-from typing import Any, Callable, Iterable, NamedTuple, Protocol, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from bt_acme import files
 from experiments.harness import dataset, locks, processes

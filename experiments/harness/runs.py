@@ -11,7 +11,8 @@ import json
 import pathlib
 import re
 import shlex
-from typing import Any, Iterable, Mapping, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from bt_acme.behaviors import exported_folder
 from bt_acme.config import names, presets

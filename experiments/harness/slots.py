@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from typing import Sequence
+from collections.abc import Sequence
 
 from bt_acme import compilation_cache
 from bt_acme.runtime import environment_variables

@@ -13,7 +13,8 @@ import pathlib
 import re
 import tempfile
 import time
-from typing import Any, ClassVar, Mapping, Union
+from collections.abc import Mapping
+from typing import Any, ClassVar, Union
 
 import numpy as np
 
@@ -84,7 +85,7 @@ class SmallRun:
   settings: Mapping[str, Any] = dataclasses.field(
     default_factory=dict, hash=False
   )
-  behavior: Union[Behavior, tuple[Behavior, ...], None] = None
+  behavior: Behavior | tuple[Behavior, ...] | None = None
   init: str = ''
   episodes: int = 64
   record: bool = False

@@ -16,8 +16,9 @@ import functools
 import pathlib
 import signal
 import time
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import connection
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
 from bt_acme import files
 from bt_acme.runtime import interrupts, workdir_lock

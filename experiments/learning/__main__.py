@@ -40,7 +40,6 @@ README.md.
 
 import dataclasses
 import pathlib
-from typing import List
 
 from bt_acme.config import checks
 from bt_acme.runtime import environment_variables
@@ -78,7 +77,7 @@ class LearningConfig:
       command_line.known('claims', claim, claims.CLAIMS)
 
   @property
-  def chosen(self) -> List[str]:
+  def chosen(self) -> list[str]:
     """The claims to show."""
     return [claim.strip() for claim in self.claims.split(',')]
 

@@ -26,17 +26,18 @@ trial of learned priorities.
 import dataclasses
 import json
 import pathlib
-from typing import Any, Dict, List, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any
 
 from experiments.harness import small_runs
 
 Run = small_runs.SmallRun
 
 _PATH = pathlib.Path(__file__).with_name('claims.json')
-_DATA: List[Dict[str, Any]] = json.loads(_PATH.read_text())
+_DATA: list[dict[str, Any]] = json.loads(_PATH.read_text())
 
 # The question behind each claim.
-CLAIMS: Dict[str, str] = {each['claim']: each['question'] for each in _DATA}
+CLAIMS: dict[str, str] = {each['claim']: each['question'] for each in _DATA}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,12 +54,12 @@ class Table:
 
   claim: str
   env: str
-  runs: Tuple[Run, ...]
-  columns: Tuple[str, ...]
+  runs: tuple[Run, ...]
+  columns: tuple[str, ...]
   seeds: Sequence[int] = range(10)
 
 
-def tables() -> List[Table]:
+def tables() -> list[Table]:
   """Returns all tables in the order of the report."""
   return [
     Table(
@@ -74,7 +75,7 @@ def tables() -> List[Table]:
   ]
 
 
-def _run(env: str, data: Dict[str, Any]) -> Run:
+def _run(env: str, data: dict[str, Any]) -> Run:
   """Returns a run of a table.
 
   Args:

@@ -3,7 +3,8 @@
 import functools
 import itertools
 import pathlib
-from typing import Any, Dict, List, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -44,8 +45,8 @@ def report(
     Markdown with interquartile means over seeds and their 95% bootstrap
     intervals (Agarwal et al. 2021, arXiv:2108.13264), and individual seeds.
   """
-  lines: List[str] = []
-  missing: List[str] = []
+  lines: list[str] = []
+  missing: list[str] = []
   for claim, group in itertools.groupby(tables, lambda table: table.claim):
     shown = []
     for table in group:
@@ -62,7 +63,7 @@ def report(
   return '\n'.join(lines[1:])
 
 
-def _table(table: claims.Table, found: results.Results) -> List[str]:
+def _table(table: claims.Table, found: results.Results) -> list[str]:
   """Makes the table of a task."""
   titles = [_COLUMNS[column]['title'] for column in table.columns]
   header = ['algorithm', 'actor steps', 'seeds', *titles, 's']
@@ -73,7 +74,7 @@ def _table(table: claims.Table, found: results.Results) -> List[str]:
 
 def solved_episodes(
   tables: Sequence[claims.Table], found: results.Results, column: str = 'solved'
-) -> Dict[str, np.ndarray]:
+) -> dict[str, np.ndarray]:
   """Returns the solved episodes of comparable tasks.
 
   Args:
@@ -109,7 +110,7 @@ def solved_episodes(
 
 def _summary(
   tables: Sequence[claims.Table], found: results.Results
-) -> List[str]:
+) -> list[str]:
   """Makes the table over all tasks of a claim, if they are comparable."""
   solved = solved_episodes(tables, found)
   *_, (last, best) = solved.items() or [('', np.empty([0, 0]))]
@@ -183,7 +184,7 @@ def profile(
 
 def _row(
   run: claims.Run, table: claims.Table, found: results.Results
-) -> List[str]:
+) -> list[str]:
   runs = [run.with_seed(seed) for seed in table.seeds]
   rows = [found[each] for each in runs if each in found]
   cells, seconds = ['not run'] * len(table.columns), ''

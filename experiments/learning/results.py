@@ -2,7 +2,7 @@
 
 import itertools
 import pathlib
-from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
+from collections.abc import Iterable, Mapping, Sequence
 
 from bt_acme import files
 from bt_acme.evaluation import tables as tables_lib
@@ -24,10 +24,10 @@ _VALUES = (
 
 
 Results = Mapping[claims.Run, small_runs.Row]
-_Lines = Dict[Tuple[str, ...], Dict[str, str]]  # Rows by their keys.
+_Lines = dict[tuple[str, ...], dict[str, str]]  # Rows by their keys.
 
 
-def runs(tables: Sequence[claims.Table]) -> List[claims.Run]:
+def runs(tables: Sequence[claims.Table]) -> list[claims.Run]:
   """Returns the runs of tables without duplicates, ordered by seed."""
   by_seed = itertools.zip_longest(
     *(
@@ -94,5 +94,5 @@ def _read(path: pathlib.Path) -> _Lines:
   return {tuple(line[key] for key in _KEYS): line for line in lines}
 
 
-def _keys(run: claims.Run) -> Tuple[str, ...]:
+def _keys(run: claims.Run) -> tuple[str, ...]:
   return run.env, run.algorithm, str(run.actor_steps), str(run.seed)

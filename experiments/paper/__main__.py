@@ -22,7 +22,7 @@ import os
 import pathlib
 import signal
 import sys
-from typing import Sequence
+from collections.abc import Sequence
 
 from bt_acme import files
 from experiments.harness import dataset as dataset_lib

@@ -19,7 +19,8 @@ Source: Campos et al. 2021, arXiv:2102.13515.
 
 import json
 import pathlib
-from typing import Any, Mapping, NamedTuple, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 

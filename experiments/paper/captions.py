@@ -1,7 +1,8 @@
 """Captions of tables and figures, which describe the underlying runs."""
 
 import collections
-from typing import Any, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from bt_acme.evaluation import curve_panels
 from experiments.harness.dataset import RunRow

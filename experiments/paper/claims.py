@@ -9,7 +9,8 @@ only reported.
 """
 
 import math
-from typing import Any, NamedTuple, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from bt_acme.evaluation import tables
 from experiments.harness import dataset as dataset_lib

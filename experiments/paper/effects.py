@@ -7,7 +7,8 @@ over the seeds of each environment and arm. See `data/effects.csv` for the list.
 import functools
 import itertools
 import math
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 

@@ -7,7 +7,7 @@ Source: Campos et al. 2021, arXiv:2102.13515.
 
 import collections
 import functools
-from typing import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 

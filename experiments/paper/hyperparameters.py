@@ -8,7 +8,8 @@ Haiku. Source: Campos et al. 2021, arXiv:2102.13515.
 
 import inspect
 import math
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 import jax
 import optax

@@ -19,7 +19,8 @@ import functools
 import heapq
 import itertools
 import sys
-from typing import Any, Iterator, Mapping, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from minigrid.core import world_object

@@ -4,7 +4,8 @@ import argparse
 import dataclasses
 import pathlib
 import re
-from typing import NoReturn, Sequence
+from collections.abc import Sequence
+from typing import NoReturn
 
 from bt_acme.config import checks
 from experiments import command_line

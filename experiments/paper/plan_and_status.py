@@ -2,7 +2,8 @@
 
 import collections
 import statistics
-from typing import Mapping, NamedTuple, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from bt_acme.evaluation import tables
 from experiments.harness import dataset, processes, records, runs

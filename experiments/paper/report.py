@@ -6,7 +6,7 @@ the claims.
 """
 
 import pathlib
-from typing import Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from PIL import Image
 

@@ -6,7 +6,8 @@ once.
 
 import functools
 import itertools
-from typing import Callable, Iterator, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from bt_acme.config import names
 from experiments import command_line

@@ -8,7 +8,8 @@ pre-training, each point shows the final results of different runs.
 
 import collections
 import math
-from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 

@@ -12,7 +12,8 @@ and so is opening the door, like destroying walls in Hero.
 """
 
 import json
-from typing import Any, Mapping, NamedTuple, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from experiments import command_line
 from experiments.harness import runs

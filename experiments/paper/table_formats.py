@@ -1,7 +1,8 @@
 """Renders tables of results as Markdown, CSV and LaTeX."""
 
 import math
-from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from bt_acme.evaluation import tables
 from experiments.paper import artifacts

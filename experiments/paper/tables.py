@@ -6,7 +6,8 @@ paper to the digit.
 
 import itertools
 import math
-from typing import Mapping, NamedTuple, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """Adds flights and the extra action to any Acme actor."""
 
-from typing import Any, Dict, Tuple, cast
+from typing import Any, cast
 
 import acme
 import dm_env
@@ -44,7 +44,7 @@ class BTActor(acme.Actor):
     self._behaviors = transfer.behaviors
     self._spec: Any = transfer.environment_spec.actions
     self._is_discrete = outer_core.is_discrete(transfer.environment_spec)
-    params: Tuple[Any, ...]
+    params: tuple[Any, ...]
     if self._is_discrete:
       params = tuple(jax.device_put(x.params()) for x in self._behaviors)
       # The previous action at the first step of an episode.
@@ -123,13 +123,13 @@ class BTActor(acme.Actor):
     """Updates the wrapped actor."""
     self._actor.update(wait)
 
-  def metrics(self) -> Dict[str, float]:
+  def metrics(self) -> dict[str, float]:
     """Returns the metrics of flights and behaviors in the current episode."""
     return self._episode.behavior_metrics()
 
   def _advance(
-    self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
-  ) -> Dict[str, Any]:
+    self, inputs: outer_core.CoreInput, host_inputs: tuple[Any, ...]
+  ) -> dict[str, Any]:
     """Selects the action and its label; returns the core's extras."""
     choice, vectors = inputs.choice[0], host_inputs
     if not self._is_discrete:

@@ -7,7 +7,8 @@ learner changes. For extra actions, the agent gets a spec with an additional
 action for each behavior (`WrappedBuilder.agent_spec`).
 """
 
-from typing import Any, Callable, Iterator, NamedTuple, Sequence, Union
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import acme
 import jax
@@ -22,10 +23,10 @@ from bt_acme.agents.external import actor as actor_lib
 from bt_acme.agents.external import checks, outer_core
 
 # A builder of dm-acme, or a function that returns a builder for a spec.
-BaseBuilder = Union[
-  builders.GenericActorLearnerBuilder,
-  Callable[[specs.EnvironmentSpec], builders.GenericActorLearnerBuilder],
-]
+BaseBuilder: TypeAlias = (
+  builders.GenericActorLearnerBuilder
+  | Callable[[specs.EnvironmentSpec], builders.GenericActorLearnerBuilder]
+)
 
 
 class EvaluationPolicy(NamedTuple):

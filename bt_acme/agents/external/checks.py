@@ -1,6 +1,7 @@
 """Checks that an external agent, its behaviors and its environment match."""
 
-from typing import Any, List, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -102,7 +103,7 @@ def check_outputs(
 
 def _output_shapes(
   networks: Any, environment_spec: specs.EnvironmentSpec
-) -> Optional[List[Tuple[int, ...]]]:
+) -> list[tuple[int, ...]] | None:
   """Returns the output shapes of a Q-network without the batch dimension.
 
   The network is not evaluated. The result is None for other networks.

@@ -5,7 +5,8 @@ decides who acts. The agent's choice is an input of the core, because an
 external agent has its own actor.
 """
 
-from typing import Any, Callable, Dict, NamedTuple, Tuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -41,10 +42,10 @@ class Transfer(NamedTuple):
       uniform if empty.
   """
 
-  behaviors: Tuple[behavior_lib.Behavior, ...]
+  behaviors: tuple[behavior_lib.Behavior, ...]
   config: config_lib.TransferConfig
   environment_spec: specs.EnvironmentSpec
-  behavior_weights: Tuple[float, ...] = ()
+  behavior_weights: tuple[float, ...] = ()
 
 
 class CoreInput(NamedTuple):
@@ -113,7 +114,7 @@ def make_core(
 
 def jit_step(
   core: types.ActorCore,
-) -> Callable[..., Tuple[jax.Array, Dict[str, Any], Any]]:
+) -> Callable[..., tuple[jax.Array, dict[str, Any], Any]]:
   """Compiles one step of a core, with a leading dimension of 1.
 
   Args:
@@ -126,7 +127,7 @@ def jit_step(
 
   def step(
     params: bt_actor.BTParams, inputs: Any, state: Any
-  ) -> Tuple[jax.Array, Dict[str, Any], Any]:
+  ) -> tuple[jax.Array, dict[str, Any], Any]:
     action, state = jax.vmap(core.select_action, in_axes=(None, 0, 0))(
       params, inputs, state
     )

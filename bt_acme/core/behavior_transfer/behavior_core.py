@@ -7,7 +7,8 @@ valid output of its policy at every step. Behaviors are never trained.
 """
 
 import warnings
-from typing import Any, Callable, NamedTuple, Tuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -60,7 +61,7 @@ class BehaviorCore(NamedTuple):
   """
 
   init: Callable[[types.PRNGKey], Any]
-  step: Callable[[types.Params, BehaviorInput, Any], Tuple[jax.Array, Any]]
+  step: Callable[[types.Params, BehaviorInput, Any], tuple[jax.Array, Any]]
   features: Callable[[Any], Any] = lambda state: ()
 
 
@@ -90,7 +91,7 @@ def _random_actions(
 
   def step(
     params: types.Params, inputs: BehaviorInput, state: Any
-  ) -> Tuple[jax.Array, Any]:
+  ) -> tuple[jax.Array, Any]:
     del params
     key, action_key = jax.random.split(state[0])
     drawn = jax.random.randint(action_key, [], 0, num_actions)
@@ -105,7 +106,7 @@ def external() -> BehaviorCore:
 
   def step(
     params: types.Params, inputs: BehaviorInput, state: Any
-  ) -> Tuple[jax.Array, Any]:
+  ) -> tuple[jax.Array, Any]:
     del params
     return inputs.host_inputs, state
 

@@ -6,7 +6,8 @@ behavior, the agent equals the paper's.
 """
 
 import functools
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +27,7 @@ class BTParams(NamedTuple):
   """Parameters of the agent and of its K behaviors."""
 
   agent: types.Params
-  behaviors: Tuple[types.Params, ...]
+  behaviors: tuple[types.Params, ...]
 
 
 class BTInput(NamedTuple):
@@ -40,7 +41,7 @@ class BTInput(NamedTuple):
   """
 
   agent: types.AgentInput
-  host_inputs: Tuple[Any, ...]
+  host_inputs: tuple[Any, ...]
   flight_weights: Any = ()
 
 
@@ -76,7 +77,7 @@ class BTActorState(NamedTuple):
 
   key: jax.Array
   agent: Any
-  behaviors: Tuple[Any, ...]
+  behaviors: tuple[Any, ...]
   flight: flights.FlightState
   flight_step: flights.FlightStep
   proposals: jax.Array
@@ -102,13 +103,13 @@ class _Core(NamedTuple):
   """
 
   agent: types.ActorCore
-  behaviors: Tuple[behavior_core.BehaviorCore, ...]
+  behaviors: tuple[behavior_core.BehaviorCore, ...]
   config: config_lib.TransferConfig
   num_actions: int
-  weights: Tuple[float, ...]
-  extra_behaviors: Tuple[int, ...]
-  proposers: Tuple[int, ...]
-  occasional: Tuple[int, ...]
+  weights: tuple[float, ...]
+  extra_behaviors: tuple[int, ...]
+  proposers: tuple[int, ...]
+  occasional: tuple[int, ...]
   law: flights.FlightLaw
   use_flights: bool
 
@@ -147,7 +148,7 @@ class _Core(NamedTuple):
 
   def select_action(
     self, params: BTParams, inputs: BTInput, state: BTActorState
-  ) -> Tuple[jax.Array, BTActorState]:
+  ) -> tuple[jax.Array, BTActorState]:
     key, episode_key, flight_key = jax.random.split(state.key, 3)
     choice, agent = self.agent.select_action(
       params.agent, inputs.agent, state.agent
@@ -183,7 +184,7 @@ class _Core(NamedTuple):
     flight: flights.FlightState,
     episode_key: types.PRNGKey,
     flight_key: types.PRNGKey,
-  ) -> Tuple[flights.FlightStep, flights.FlightState]:
+  ) -> tuple[flights.FlightStep, flights.FlightState]:
     """Ends the flight if an episode starts, then advances by one step."""
     fresh = flights.new_episode(episode_key, self.config, flight.law)
     if self.by_epsilon:  # Epsilon is the same for all episodes.
@@ -204,11 +205,11 @@ class _Core(NamedTuple):
 
   def _propose(
     self,
-    params: Tuple[types.Params, ...],
+    params: tuple[types.Params, ...],
     inputs: BTInput,
     flight_step: flights.FlightStep,
-    states: Tuple[Any, ...],
-  ) -> Tuple[jax.Array, Tuple[Any, ...]]:
+    states: tuple[Any, ...],
+  ) -> tuple[jax.Array, tuple[Any, ...]]:
     """Returns each behavior's proposed action, int32 [K], and its new state."""
     proposals = [jnp.zeros([], jnp.int32)] * len(self.behaviors)
     new_states = list(states)
@@ -309,7 +310,7 @@ class _Core(NamedTuple):
       choice=jnp.where(explores, drawn, resolution.choice),
     )
 
-  def get_extras(self, state: BTActorState) -> Dict[str, Any]:
+  def get_extras(self, state: BTActorState) -> dict[str, Any]:
     extras = dict(self.agent.get_extras(state.agent))
     in_flight = state.flight_step.in_flight
     if 'probability' in extras:  # The agent does not select a flight's actions.
@@ -344,7 +345,7 @@ def wrap(
   num_actions: int,
   behavior_weights: Sequence[float] = (),
   evaluation: bool = False,
-  learner: Optional[config_lib.LearnerConfig] = None,
+  learner: config_lib.LearnerConfig | None = None,
 ) -> types.ActorCore:
   """Adds behavior transfer to an actor core.
 

@@ -8,7 +8,8 @@ Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 4 and Alg. 1.
 """
 
 import numbers
-from typing import Any, Callable, NamedTuple, Optional, Sequence, Tuple, Union
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -71,10 +72,10 @@ class FlightLaw(NamedTuple):
 
   start: Callable[
     [FlightState, FlightInput, types.PRNGKey, types.PRNGKey],
-    Tuple[jax.Array, jax.Array, Any],
+    tuple[jax.Array, jax.Array, Any],
   ]
   init: Callable[[], Any] = tuple
-  ends: Optional[Callable[[jax.Array, jax.Array], jax.Array]] = None
+  ends: Callable[[jax.Array, jax.Array], jax.Array] | None = None
 
 
 class FlightStep(NamedTuple):
@@ -97,7 +98,7 @@ def relative_weights(
   config: config_lib.TransferConfig,
   weights: Sequence[float],
   num_behaviors: int,
-) -> Tuple[float, ...]:
+) -> tuple[float, ...]:
   """Divides the weights for drawing the behavior of a flight by their maximum.
 
   Args:
@@ -187,9 +188,9 @@ def step(
   key: types.PRNGKey,
   law: FlightLaw,
   inputs: FlightInput,
-  behavior_weights: Union[Sequence[float], jax.Array],
-  draws_behavior: Optional[jax.Array] = None,
-) -> Tuple[FlightStep, FlightState]:
+  behavior_weights: Sequence[float] | jax.Array,
+  draws_behavior: jax.Array | None = None,
+) -> tuple[FlightStep, FlightState]:
   """Advances one environment by a step, and may start a flight.
 
   A flight starts only if no flight is in progress. A flight of length n takes
@@ -233,7 +234,7 @@ def step(
 
 def end(
   flight: FlightStep, state: FlightState, ends: jax.Array
-) -> Tuple[FlightStep, FlightState]:
+) -> tuple[FlightStep, FlightState]:
   """Ends a flight in progress before its step, except before its first step.
 
   Args:

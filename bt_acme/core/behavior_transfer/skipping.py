@@ -4,7 +4,8 @@ If all flights of an episode belong to one behavior, the others need not process
 its steps, and each further behavior takes only part of the time.
 """
 
-from typing import Any, Callable, Tuple
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,12 +17,12 @@ from bt_acme.core.behavior_transfer import behavior_core
 _MAX_BLOCKS = 8
 _MIN_BLOCK_SIZE = 4
 
-_Step = Callable[[types.Params, Any, Any], Tuple[jax.Array, Any]]
+_Step = Callable[[types.Params, Any, Any], tuple[jax.Array, Any]]
 
 
 def skip_where_idle(
   step: _Step,
-) -> Callable[[jax.Array, types.Params, Any, Any], Tuple[jax.Array, Any]]:
+) -> Callable[[jax.Array, types.Params, Any, Any], tuple[jax.Array, Any]]:
   """Makes the step of a behavior skip environments under `jax.vmap`.
 
   Only the blocks of environments that need the step are computed. Elsewhere,
@@ -41,7 +42,7 @@ def skip_where_idle(
     params: types.Params,
     inputs: behavior_core.BehaviorInput,
     state: Any,
-  ) -> Tuple[jax.Array, Any]:
+  ) -> tuple[jax.Array, Any]:
     proposal, after = step(params, inputs, state)
     proposal = jnp.where(acts, proposal, 0).astype(jnp.int32)
     return proposal, arrays.tree_where(acts, after, state)
@@ -54,7 +55,7 @@ def skip_where_idle(
     params: types.Params,
     inputs: behavior_core.BehaviorInput,
     state: Any,
-  ) -> Tuple[Any, Any]:
+  ) -> tuple[Any, Any]:
     del in_batched
     size = max(_MIN_BLOCK_SIZE, -(-num // _MAX_BLOCKS))
     # The environments that need the step come first, then N as padding.

@@ -11,8 +11,6 @@ The learner labels transitions on a device, with JAX arrays. Actors label them
 on the host, with NumPy arrays, to compute the priorities of new sequences.
 """
 
-from typing import Tuple
-
 from bt_acme.core import arrays, types
 
 
@@ -24,7 +22,7 @@ def labels(
   num_actions: int,
   behavior_labels: str = 'both',
   duplicate_flights: bool,
-) -> Tuple[arrays.Array, arrays.Array, arrays.Array]:
+) -> tuple[arrays.Array, arrays.Array, arrays.Array]:
   """Returns the choices whose values transitions and their duplicates train.
 
   Args:

@@ -6,7 +6,7 @@ the device.
 """
 
 import functools
-from typing import Any, NamedTuple, Tuple, Union
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -58,8 +58,8 @@ def step(
   features: features_lib.Features,
   is_first: jax.Array,
   is_last: jax.Array,
-  skipped: Union[jax.Array, bool] = False,
-) -> Tuple[reward_lib.Rewarded, RewardState]:
+  skipped: jax.Array | bool = False,
+) -> tuple[reward_lib.Rewarded, RewardState]:
   """Computes the rewards of one observation in each of N out of M environments.
 
   An observation that is skipped or not rewarded (`rewards.is_rewarded`) gets 0

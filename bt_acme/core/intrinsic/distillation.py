@@ -13,7 +13,7 @@ Sources: Burda et al. 2018 (arXiv:1810.12894); Campos et al. 2021
 """
 
 import functools
-from typing import Any, Tuple
+from typing import Any
 
 import haiku as hk
 import jax
@@ -29,7 +29,7 @@ def make_feature_network(
   config: config_lib.IntrinsicConfig,
   *,
   torso: str,
-  observation_shape: Tuple[int, ...],
+  observation_shape: tuple[int, ...],
   frame_channels: int,
 ) -> features.FeatureNetwork:
   """Builds the predictor and the target; the feature is the prediction error.

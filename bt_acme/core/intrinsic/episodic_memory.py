@@ -7,7 +7,7 @@ number of stored embeddings, and `Memory` in JAX, which has a fixed shape.
 Source: Badia et al. 2020 (NGU, arXiv:2002.06038), Sec. 2 and Alg. 1.
 """
 
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -140,7 +140,7 @@ class HostMemory:
     )
     self._inserted += 1
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> dict[str, Any]:
     """Returns the stored embeddings and the allocated number of slots."""
     return {
       'rows': self._table[: len(self)].copy(),
@@ -149,7 +149,7 @@ class HostMemory:
       'inserted': self._inserted,
     }
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: dict[str, Any]) -> None:
     """Restores a state returned by `state()`."""
     rows = state['rows']
     self._table = np.empty([state['slots'], rows.shape[1]], np.float32, 'F')
@@ -237,7 +237,7 @@ def episodic_novelty(
   neighbors: Neighbors,
   statistics: reward_lib.IntrinsicStatistics,
   config: config_lib.IntrinsicConfig,
-) -> Tuple[arrays.Array, reward_lib.IntrinsicStatistics]:
+) -> tuple[arrays.Array, reward_lib.IntrinsicStatistics]:
   """Computes r = 1 / s, where s is the similarity to the nearest neighbors.
 
     d_i = max(d(x, x_i)^2 / d_m^2 - xi, 0)

@@ -5,14 +5,15 @@ of its own. The actor's jitted call returns the features together with the
 action; the reward is computed from them afterwards.
 """
 
-from typing import Callable, Dict, NamedTuple, Tuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from bt_acme.core import arrays, types
 
-Loss = Tuple[jax.Array, Dict[str, jax.Array]]  # float32 [], and metrics.
+Loss = tuple[jax.Array, dict[str, jax.Array]]  # float32 [], and metrics.
 
 
 class Features(NamedTuple):

@@ -5,7 +5,8 @@ memory grows with the number of stored embeddings, and the rewards can be
 computed while a device or an emulator is busy.
 """
 
-from typing import Any, Dict, Optional, Sequence, Union
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +47,7 @@ class HostReward:
     """
     self._config = config
     self._num = num_environments
-    self.alpha: Optional[npt.NDArray[Any]] = None
+    self.alpha: npt.NDArray[Any] | None = None
     uses_memory = rewards.for_config(config).uses_memory
     self.memories = [
       episodic_memory.HostMemory(config.memory_capacity, config.embedding_size)
@@ -57,10 +58,10 @@ class HostReward:
 
   def take(
     self,
-    features: Union[features_lib.Features, reward_lib.Rewarded],
+    features: features_lib.Features | reward_lib.Rewarded,
     is_first: Bools,
     is_last: Bools,
-    skipped: Union[Bools, bool] = False,
+    skipped: Bools | bool = False,
   ) -> Floats:
     """Returns the rewards of one observation of each environment.
 
@@ -128,7 +129,7 @@ class HostReward:
     """Returns the statistics, float64 [N] each, which are never changed."""
     return self._statistics
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> dict[str, Any]:
     """Returns the statistics, the modulator and the memories."""
     return {
       'statistics': list(self._statistics),
@@ -136,7 +137,7 @@ class HostReward:
       'memories': [memory.state() for memory in self.memories],
     }
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: dict[str, Any]) -> None:
     """Restores a state returned by `state()`."""
     self.restore_statistics(state['statistics'])
     self.alpha = state['alpha']

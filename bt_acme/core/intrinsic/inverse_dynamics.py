@@ -6,7 +6,8 @@ arXiv:2002.06038), Sec. 2; Pathak et al. 2017.
 """
 
 import functools
-from typing import Any, Callable, Tuple
+from collections.abc import Callable
+from typing import Any
 
 import haiku as hk
 import jax
@@ -25,7 +26,7 @@ def make_feature_network(
   config: config_lib.IntrinsicConfig,
   *,
   torso: str,
-  observation_shape: Tuple[int, ...],
+  observation_shape: tuple[int, ...],
   num_actions: int,
 ) -> features.FeatureNetwork:
   """Builds f and a classifier with one hidden layer on f(x_t) and f(x_{t+1}).
@@ -129,7 +130,7 @@ def _batch_one_by_one(
   @batched.def_vmap  # type: ignore[untyped-decorator]
   def _(
     axis_size: int, in_batched: Any, params: types.Params, x: jax.Array
-  ) -> Tuple[jax.Array, bool]:
+  ) -> tuple[jax.Array, bool]:
     params_batched, x_batched = in_batched
     axes = jax.tree.map(lambda b: 0 if b else None, (params_batched, x_batched))
     vmapped = jax.vmap(function, in_axes=axes)

@@ -5,7 +5,8 @@ network `embedding`, and `rnd_predictor` and `rnd_target` for the network `rnd`.
 A reward has only the parts of the networks that it needs.
 """
 
-from typing import Callable, NamedTuple, Tuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 
@@ -48,7 +49,7 @@ class IntrinsicNetworks(NamedTuple):
 def make_networks(
   config: config_lib.IntrinsicConfig,
   *,
-  observation_shape: Tuple[int, ...],
+  observation_shape: tuple[int, ...],
   frame_channels: int,
   num_actions: int,
   torso: str = 'auto',

@@ -5,7 +5,7 @@ embedding and RND error). The reward is computed from them afterwards, because
 only the next step needs the reward.
 """
 
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -83,7 +83,7 @@ def wrap(
 
   def select_action(
     params: NGUParams, inputs: types.AgentInput, state: NGUActorState
-  ) -> Tuple[jax.Array, NGUActorState]:
+  ) -> tuple[jax.Array, NGUActorState]:
     action, agent = actor_core.select_action(params.agent, inputs, state.agent)
     features = features_lib.Features(
       networks.embed(params.embedding, inputs.observation),
@@ -91,7 +91,7 @@ def wrap(
     )
     return action, NGUActorState(agent, features)
 
-  def get_extras(state: NGUActorState) -> Dict[str, Any]:
+  def get_extras(state: NGUActorState) -> dict[str, Any]:
     return {
       **actor_core.get_extras(state.agent),
       'features': (state.features,),
@@ -119,7 +119,7 @@ def as_behavior(
 
   def step(
     params: types.Params, inputs: behavior_core.BehaviorInput, state: Any
-  ) -> Tuple[jax.Array, Any]:
+  ) -> tuple[jax.Array, Any]:
     return actor_core.select_action(
       params,
       types.AgentInput(

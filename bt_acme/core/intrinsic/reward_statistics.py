@@ -13,7 +13,7 @@ so large that adding a value no longer changes it; divided by a growing count,
 it would drift to zero. A running mean merely stops changing.
 """
 
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class Rewarded(NamedTuple):
 
   reward: arrays.Array
   statistics: IntrinsicStatistics
-  alpha: Optional[arrays.Array] = None
+  alpha: arrays.Array | None = None
 
 
 class RewardSpec(NamedTuple):
@@ -197,7 +197,7 @@ def add_distances(
 
 def _merged_mean(
   count: arrays.Array, mean: arrays.Array
-) -> Tuple[arrays.Array, arrays.Array]:
+) -> tuple[arrays.Array, arrays.Array]:
   """Merges N means, weighted by their counts: [N, ...] -> [...]."""
   total = np.sum(count, axis=0)
   return total, np.sum(count * mean, axis=0) / np.maximum(total, 1)

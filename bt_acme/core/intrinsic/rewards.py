@@ -5,7 +5,8 @@ NumPy and JAX arrays. To add one, write its formula, register it in the table
 below, and add its name to the choices of `IntrinsicConfig.intrinsic_reward`.
 """
 
-from typing import Callable, Mapping, NamedTuple, Tuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from bt_acme import config as config_lib
 from bt_acme.core import arrays
@@ -25,7 +26,7 @@ class Reward(NamedTuple):
       results have the same type.
   """
 
-  networks: Tuple[str, ...]
+  networks: tuple[str, ...]
   evaluate: Callable[..., reward_lib.Rewarded]
 
   @property

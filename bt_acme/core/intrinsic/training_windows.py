@@ -5,7 +5,7 @@ transitions each: `last` (Badia et al. 2020 and Campos et al. 2021, App.) and
 `spread`.
 """
 
-from typing import Any, Tuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ def choose(
   action: jax.Array,
   valid: jax.Array,
   key: types.PRNGKey,
-) -> Tuple[jax.Array, jax.Array, jax.Array]:
+) -> tuple[jax.Array, jax.Array, jax.Array]:
   """Selects transitions with the configured strategy.
 
   Args:
@@ -51,7 +51,7 @@ def choose(
 
 def spread_steps(
   valid: jax.Array, num_steps: int, key: types.PRNGKey
-) -> Tuple[jax.Array, jax.Array]:
+) -> tuple[jax.Array, jax.Array]:
   """Draws one step from each of L equal parts of each sequence's valid steps.
 
     t_l = floor((l n + u) / L),   u uniform in 0 .. n - 1

@@ -15,7 +15,7 @@ from experiments.paper import artifacts, required_runs, scales
 _ALL = required_runs.Request(tuple(artifacts.ARTIFACTS))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _specs(scale_name):
   return required_runs.declared(_ALL, scales.get(scale_name))
 

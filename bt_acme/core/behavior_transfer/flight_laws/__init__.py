@@ -4,7 +4,7 @@ To add a law, write a file in this directory, register it in the table below,
 and add its name to the choices of `TransferConfig.flight_law`.
 """
 
-from typing import Callable, Mapping
+from collections.abc import Callable, Mapping
 
 from bt_acme import config as config_lib
 from bt_acme.core.behavior_transfer import flights

@@ -10,7 +10,7 @@ returns come from the episodes of training instead of from evaluations, h
 changes by a factor after every episode, and grows again if the returns fall.
 """
 
-from typing import NamedTuple, Tuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -104,7 +104,7 @@ def make(
     inputs: flights.FlightInput,
     start_key: types.PRNGKey,
     length_key: types.PRNGKey,
-  ) -> Tuple[jax.Array, jax.Array, JumpStart]:
+  ) -> tuple[jax.Array, jax.Array, JumpStart]:
     del start_key
     law: JumpStart = state.law
     ended = end_episode(law, config)

@@ -11,7 +11,7 @@ Source: Pislar et al. 2022 (arXiv:2108.11811), Sec. 2.3 and Alg. 1. Differs from
 the paper: exponents are limited, so that float32 does not overflow.
 """
 
-from typing import NamedTuple, Tuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -82,7 +82,7 @@ def promise_discrepancy(
 
 def trigger_probability(
   state: Homeostasis, signal: jax.Array, rate: jax.Array
-) -> Tuple[jax.Array, Homeostasis]:
+) -> tuple[jax.Array, Homeostasis]:
   """Turns a signal into a probability whose mean is about the target rate.
 
   With τ = min(n, 100 / ρ), each average y becomes (1 - 1/τ) y + x / τ. The
@@ -130,7 +130,7 @@ def make(
     inputs: flights.FlightInput,
     start_key: types.PRNGKey,
     length_key: types.PRNGKey,
-  ) -> Tuple[jax.Array, jax.Array, Triggered]:
+  ) -> tuple[jax.Array, jax.Array, Triggered]:
     law: Triggered = state.law
     value = value_rescaling.invert(
       jnp.max(inputs.q_values), learner.value_rescaling_epsilon

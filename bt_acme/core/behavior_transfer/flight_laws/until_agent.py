@@ -10,7 +10,7 @@ action, or the action itself if there is none.
 """
 
 import functools
-from typing import Any, Tuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,7 @@ def make(
   """Returns the law with `until_agent_margin` and `max_flight_length`."""
   law = zeta.make(config, learner)
 
-  def start(*arguments: Any) -> Tuple[jax.Array, jax.Array, Any]:
+  def start(*arguments: Any) -> tuple[jax.Array, jax.Array, Any]:
     starts, length, state = law.start(*arguments)
     return starts, jnp.full_like(length, config.max_flight_length), state
 

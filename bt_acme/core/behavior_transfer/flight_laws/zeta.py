@@ -8,8 +8,6 @@ Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 4 and Alg. 1, after the
 temporally extended exploration of Dabney et al. 2021 (arXiv:2006.01782).
 """
 
-from typing import Tuple
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,7 +32,7 @@ def make(
     inputs: flights.FlightInput,
     start_key: types.PRNGKey,
     length_key: types.PRNGKey,
-  ) -> Tuple[jax.Array, jax.Array, Tuple[()]]:
+  ) -> tuple[jax.Array, jax.Array, tuple[()]]:
     del inputs
     return (
       jax.random.uniform(start_key) < state.start_probability,
