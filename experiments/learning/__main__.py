@@ -22,6 +22,7 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   signals      Other scores for the priorities, and other ways to use a bank.
   continual    Policies of earlier goals help with later goals.
   atari        BT with a behavior that survives in an Atari game.
+  hero         BT with a behavior that rescues miners in an Atari game.
   no_harm      BT does no harm if the reward is easy to find.
   deception    BT helps although the behavior itself loses reward.
   ablation     Flights and extra action, separately and together.
