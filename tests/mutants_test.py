@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
   SIZE = 1
 __all__ = ['name' + 'other', 1]
+_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Some:
     print(f'{row + 1}')
     sleep(2)
     wait(timeout=1)
+    zip(rows, strict=True)
     assert row, str(row + 1)
     if row:
       raise ValueError(f'{row}' + str(row - 1))

@@ -6,7 +6,9 @@ and `False`, the ends of slices and ranges, `min` and `max`.
 Tokens without effect on behavior are not mutated: docstrings, annotations,
 f-strings, `raise` statements, messages of `assert`, calls that log, print or
 warn, `__all__`, blocks for type checkers, the decorators `dataclass` and
-`lru_cache`, and durations of sleeping or waiting (`sleep`, `timeout=`).
+`lru_cache`, durations of sleeping or waiting (`sleep`, `timeout=`, names that
+end in `_SECONDS`), and arguments without effect in a correct program that ends
+by itself (`strict=`, `daemon=`).
 """
 
 import ast
@@ -55,6 +57,7 @@ _EXTREMES = {
 }
 _LEFT_OUT_CALLS = ('print', 'warn', 'sleep', 'dataclass', 'lru_cache')
 _LEFT_OUT_OWNERS = ('logging', 'logger', '_logger')
+_LEFT_OUT_KEYWORDS = ('timeout', 'strict', 'daemon')
 _LEFT_OUT_FIELDS = ('annotation', 'returns', 'msg')
 # `+ 1` or `- 1` can be appended to these without parentheses.
 _SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.UnaryOp)
@@ -225,11 +228,12 @@ def _is_left_out(node):
       or _name_of(owner) in _LEFT_OUT_OWNERS
     )
   if isinstance(node, ast.Assign):
-    return _name_of(node.targets[0]) == '__all__'
+    name = _name_of(node.targets[0])
+    return name == '__all__' or name.endswith('_SECONDS')
   if isinstance(node, ast.If):
     return _name_of(node.test) == 'TYPE_CHECKING'
   if isinstance(node, ast.keyword):
-    return node.arg == 'timeout'
+    return node.arg in _LEFT_OUT_KEYWORDS
   return isinstance(node, (ast.JoinedStr, ast.Raise))
 
 
