@@ -23,11 +23,14 @@ from bt_acme.core.behavior_transfer import bt_actor
 from tests.agents import fakes
 
 
-def make_agent(kind, folder, spec=core_parts.ATARI, **groups):
+def make_agent(kind, folder, spec=core_parts.ATARI, learner=None, **groups):
   """Returns an agent; BT transfers each kind of behavior."""
+  settings, learner = groups, learner or {}
+  groups = {**settings, 'learner': config_lib.LearnerConfig(**learner)}
   if kind == 'r2d2':
     return assembly.Agent(config_lib.R2D2Config(**groups), spec)
-  ngu = assembly.Agent(config_lib.NGUConfig(**groups), spec)
+  of_ngu = config_lib.NGULearnerConfig(**learner)
+  ngu = assembly.Agent(config_lib.NGUConfig(**settings, learner=of_ngu), spec)
   if kind == 'ngu':
     return ngu
   fakes.export_agent(folder, ngu)
@@ -247,7 +250,7 @@ def make_small_agent(kind, folder, **learner):
     spec=assembly.EnvironmentSpec('small', (36, 36, 4), 4, 4),
     network=config_lib.NetworkConfig(torso_size=16, lstm_size=8, head_size=16),
     replay=config_lib.ReplayConfig(trace_length=4, sequence_period=4),
-    learner=config_lib.LearnerConfig(batch_size=4, **learner),
+    learner={'batch_size': 4, **learner},
   )
 
 

@@ -7,7 +7,7 @@ and the launch scripts have a flag of the same name for every setting.
 from bt_acme.config.acting import ActingConfig
 from bt_acme.config.agent import AGENTS, BTConfig, NGUConfig, R2D2Config
 from bt_acme.config.intrinsic import IntrinsicConfig
-from bt_acme.config.learner import LearnerConfig
+from bt_acme.config.learner import LearnerConfig, NGULearnerConfig
 from bt_acme.config.names import from_dict, to_dict
 from bt_acme.config.network import NetworkConfig
 from bt_acme.config.replay import ReplayConfig
@@ -21,6 +21,7 @@ __all__ = (
   'IntrinsicConfig',
   'LearnerConfig',
   'NGUConfig',
+  'NGULearnerConfig',
   'NetworkConfig',
   'R2D2Config',
   'ReplayConfig',

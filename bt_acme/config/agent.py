@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from bt_acme.config import checks, names
 from bt_acme.config.acting import ActingConfig
 from bt_acme.config.intrinsic import IntrinsicConfig
-from bt_acme.config.learner import LearnerConfig
+from bt_acme.config.learner import LearnerConfig, NGULearnerConfig
 from bt_acme.config.network import NetworkConfig
 from bt_acme.config.replay import ReplayConfig
 from bt_acme.config.transfer import TransferConfig
@@ -50,11 +50,16 @@ class NGUConfig(R2D2Config):
     ```
   """
 
-  learner: LearnerConfig = LearnerConfig(loss='retrace', trace_decay=0.95)
+  learner: LearnerConfig = NGULearnerConfig()
   intrinsic: IntrinsicConfig = IntrinsicConfig()
 
   def __post_init__(self) -> None:
     super().__post_init__()
+    checks.require(
+      isinstance(self.learner, NGULearnerConfig),
+      'learner=LearnerConfig(...) has the loss and the trace decay of R2D2. '
+      'Use NGULearnerConfig, which has those of NGU.',
+    )
     checks.require_order(names.flat(self), 'num_neighbors', 'memory_capacity')
 
 

@@ -85,3 +85,19 @@ class LearnerConfig:
       f'num_devices={self.num_devices}. Choose a multiple of the number of '
       'devices, or another num_devices.',
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class NGULearnerConfig(LearnerConfig):
+  """The learner of `NGUConfig`, with the paper's loss for pre-training.
+
+  Example:
+    ```python
+    from bt_acme import config
+
+    config.NGUConfig(learner=config.NGULearnerConfig(batch_size=32))
+    ```
+  """
+
+  loss: str = checks.choice('retrace', 'q_lambda')
+  trace_decay: float = checks.setting(0.95, minimum=0, maximum=1)

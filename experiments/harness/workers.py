@@ -30,6 +30,7 @@ _POLL_SECONDS = 0.2
 _SCAN_SECONDS = 10.0
 # Shutdown timeout: a run that is still saving after this long is killed.
 _SHUTDOWN_SECONDS = 300.0
+_TIME_LIMIT = 75  # The exit code if the time limit has left runs.
 # Final states of a run.
 _DONE, _FAILED, _BLOCKED = 'done', 'failed', 'blocked'
 _ENDED = 'ended'  # Stands for the end of an execution.
@@ -65,8 +66,10 @@ class Outcome(NamedTuple):
     """The exit code of a command that executes all runs."""
     if self.wrong_flags:
       return records.WRONG_FLAGS
+    if self.signum:
+      return 128 + self.signum
     failed = bool(self.failed or self.blocked)
-    return 128 + self.signum if self.signum else int(failed)
+    return int(failed) or _TIME_LIMIT * bool(self.left)
 
 
 class Worker:

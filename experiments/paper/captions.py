@@ -47,7 +47,8 @@ def of_table(
   if seeds == {1}:
     interval = 'A single seed has no interval. '
   return (
-    f'{made_of(runs, seeds)} Environments: {_environments(artifact, suites)}. '
+    f'{made_of(runs, seeds)} Environments: '
+    f'{_environments(artifact, suites, {run.env for run in runs})}. '
     f'{what}{interval}{_HOW_TO_READ}'
   )
 
@@ -69,12 +70,14 @@ _WHAT = {
 
 
 def _environments(
-  artifact: artifacts.Artifact, suites: artifacts.Suites
+  artifact: artifacts.Artifact, suites: artifacts.Suites, used: set[str]
 ) -> str:
   sizes, others = [], []
   for suite in artifact.suites:
     if envs := suites.get(suite, ()):
-      sizes.append(f'{len(envs)} ({suite})')
+      missing = len(set(envs) - used)
+      share = f'{len(envs) - missing} of ' if missing else ''
+      sizes.append(f'{share}{len(envs)} ({suite})')
       if set(envs) != set(artifacts.PAPER_SUITES.get(suite, ())):
         others.append(suite)
   listed = ', '.join(sizes)

@@ -110,7 +110,9 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
   return (
     f'{count}. A claim is supported if the 95% intervals of all its effects '
     'are above 0, contradicted if any interval is below 0, and open '
-    'otherwise.\n\n'
+    'otherwise. *One pre-training*: the claim is about policies that were '
+    'pre-trained once for all seeds, so its intervals do not include the '
+    'differences between runs of pre-training.\n\n'
     f'{tables.markdown(header, rows, "lll")}\n'
   )
 
@@ -118,7 +120,8 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
 def _shown(verdict: Verdict) -> str:
   """Formats a verdict, with the reasons if the claim is open."""
   if verdict.verdict != OPEN:
-    return verdict.verdict
+    is_narrow = any(f.one_pretraining for f in verdict.deciding)
+    return verdict.verdict + ' (one pre-training)' * is_narrow
   measured = [f for f in verdict.deciding if f.is_measured]
   reasons = []
   if len(measured) < len(verdict.deciding):

@@ -143,6 +143,8 @@ class Finding(NamedTuple):
     envs: the environments in which all arms were run.
     scales: the scales of the runs.
     problems: the missing data.
+    one_pretraining: whether the effect is one of policies that do not learn, or
+      of budgets of pre-training, and all seeds have the policy of one run.
   """
 
   effect: Effect
@@ -151,6 +153,7 @@ class Finding(NamedTuple):
   envs: tuple[str, ...]
   scales: tuple[str, ...]
   problems: tuple[dataset.Problem, ...]
+  one_pretraining: bool = False
 
   @property
   def is_measured(self) -> bool:
@@ -172,8 +175,17 @@ def measure(effect: Effect, found: results.Results) -> Finding:
     values = (sample.values for sample in samples)
     estimate = intervals.bootstrap(COMPUTE[effect.statistic], *values)
     seeds, shared = min(s.seeds for s in samples), samples[0].envs
+  policies = {
+    (run.arm, run.env, run.pretraining_steps, run.pretraining_run)
+    for sample in samples
+    for run in sample.runs
+    if run.arm in artifacts.ZERO_SHOT or effect.statistic == 'gain'
+  }
+  one_pretraining = bool(policies) and seeds > 1
+  one_pretraining &= len({policy[:3] for policy in policies}) == len(policies)
   return Finding(
-    effect, estimate, seeds, shared, tuple(scales), tuple(problems)
+    *(effect, estimate, seeds, shared, tuple(scales), tuple(problems)),
+    one_pretraining,
   )
 
 

@@ -168,11 +168,16 @@ class _Cells:
     envs = (number.place,) if is_score else suites.get(number.place, ())
     if not envs:
       return Cell(note='unknown environments')
-    # All summaries of a suite share a sample.
+    # All summaries of a suite share a sample, in the environments of all arms.
     key = number._replace(metric='')
     if key not in self._samples:
       reading = results.at(number.share, is_normalized=not is_score)
-      self._samples[key] = self._results.sample(number.arm, envs, reading)
+      found = results.in_shared_environments(
+        lambda arm, envs: self._results.sample(arm, envs, reading),
+        [number.arm] if is_score else self._artifact.arms,
+        envs,
+      )
+      self._samples |= {key._replace(arm=arm): found[arm] for arm in found}
     sample = self._samples[key]
     note = ' '.join(dataset_lib.sentences(sample.problems))
     if not sample.envs:

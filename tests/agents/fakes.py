@@ -104,8 +104,8 @@ def make_config(config_class=config_lib.R2D2Config, **groups):
     defaults['intrinsic'] = config_lib.IntrinsicConfig(
       embedding_size=8, rnd_size=8, memory_capacity=50, num_neighbors=3
     )
-    defaults['learner'] = config_lib.LearnerConfig(
-      loss='retrace', trace_decay=0.95, batch_size=4, publish_period=1
+    defaults['learner'] = config_lib.NGULearnerConfig(
+      batch_size=4, publish_period=1
     )
   return config_class(**{**defaults, **groups})
 

@@ -180,3 +180,11 @@ def test_no_two_settings_have_the_same_name(config_class):
   groups = vars(config_class()).values()
   number = sum(len(dataclasses.fields(group)) for group in groups)
   assert len(names.settings_of(config_class)) == number
+
+
+def test_the_learner_of_ngu_keeps_its_loss_if_another_setting_changes():
+  learner = config.NGULearnerConfig(batch_size=32)
+  assert config.NGUConfig(learner=learner).learner.loss == 'retrace'
+  assert learner.trace_decay == 0.95
+  with pytest.raises(ValueError, match='Use NGULearnerConfig, which has those'):
+    config.NGUConfig(learner=config.LearnerConfig(batch_size=32))

@@ -101,6 +101,7 @@ def test_the_time_limit_stops_runs_that_can_be_resumed(tmp_path, work):
   run = fakes.Write('waits')
   outcome = work(run, hours=2 / 3600)
   assert (outcome.done, outcome.left, outcome.failed) == (0, 1, [])
+  assert outcome.exit_code == 75
   record = records.read(tmp_path, run)
   assert (record.attempts, record.failures) == (1, 0)
   assert records.status_of(tmp_path, run) == dataset.WAITING

@@ -7,7 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from experiments.paper import artifacts, claims, effects, published, results
+from experiments.harness import dataset as dataset_lib
+from experiments.paper import (
+  artifacts,
+  claims,
+  effects,
+  published,
+  report,
+  results,
+  scales,
+)
 from tests.experiments.paper import fake_results as fake
 from tests.experiments.paper.fake_results import FAR, NEAR, SUITES
 
@@ -240,3 +249,21 @@ def test_environments_in_which_an_arm_does_not_beat_random_are_counted():
   (effect, _) = _BY_ID['C16'].effects
   runs = np.array([[-1.0, 5.0, 0.0], [0.5, 5.0, 0.0]])
   assert effects.COMPUTE[effect.statistic](runs) == 2
+
+
+def test_verdicts_on_policies_that_all_seeds_share_are_marked():
+  data = dataset_lib.read(report.FOLDER / 'laptop')
+  marks = {}
+  for name, is_shared in (('shared', True), ('per seed', False)):
+    runs = [
+      run if is_shared else run._replace(pretraining_run=run.run_id)
+      for run in data.runs
+    ]
+    found = results.Results(
+      data._replace(runs=runs), scales.get('laptop').suites
+    )
+    verdicts = [claims.verdict_on(_BY_ID[each], found) for each in ('C2', 'C7')]
+    marks[name] = [
+      '(one pre-training)' in claims.verdict_table([v]) for v in verdicts
+    ]
+  assert marks == {'shared': [True, False], 'per seed': [False, False]}

@@ -16,6 +16,8 @@ from experiments.paper import (
 from tests.experiments.paper import fake_results as fake
 from tests.experiments.paper.fake_results import FAR, NEAR, STEPS, SUITES
 
+_SOME = ('pong', 'hero', 'venture')
+
 
 def _published(artifact):
   """Makes a table from the paper's scores of games."""
@@ -202,8 +204,18 @@ def test_a_median_over_fewer_games_is_not_comparable():
   cells = {title: row[0] for title, row in table.rows.items()}
   assert (cells['R2D2'].games, cells['R2D2'].comparable) == (56, False)
   assert table_formats.paper(cells['R2D2']) == '(490.12)'
-  assert cells['R2D2 + BT(NGU)'].comparable
   assert 'r2d2 was not run on: pong.' in table.notes
+  # The medians of all algorithms have the same games.
+  assert {cell.games for cell in cells.values()} == {56}
+
+
+def test_a_suite_shows_all_algorithms_in_the_same_environments():
+  data = published.data('table3')
+  some = [r for r in data.runs if r.arm == 'r2d2' or r.env in _SOME]
+  table = fake.table('table3', fake.data(some, data.scores))
+  rows = {t: r[0] for t, r in table.rows.items() if r[0].games}
+  assert len(rows) > 2 and {cell.games for cell in rows.values()} == {3}
+  assert 'Environments: 3 of 57 (full)' in table.caption
 
 
 def test_markdown_and_latex_have_all_rows_and_the_caption():
