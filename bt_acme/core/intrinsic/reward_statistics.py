@@ -10,7 +10,9 @@ rewards do not depend on which other environments share its process.
 
 Means and variances are stored instead of sums. A float32 sum eventually grows
 so large that adding a value no longer changes it; divided by a growing count,
-it would drift to zero. A running mean merely stops changing.
+it would drift to zero. The weight of a new value in a float32 mean is at least
+2^-16: with smaller weights, rare large values change the mean, but frequent
+values below it are rounded away, and the mean drifts.
 """
 
 from typing import Any, NamedTuple
@@ -24,6 +26,7 @@ from bt_acme.core import arrays
 # mean is at most this ratio.
 _MIN_SPREAD = 1e-3
 _MIN_VARIANCE = 1e-8
+_MIN_FLOAT32_WEIGHT = 2.0**-16
 
 
 class IntrinsicStatistics(NamedTuple):
@@ -108,7 +111,7 @@ def add_error(
     variance' = (1 - b) (variance + b (x - mean)^2)
 
   Without decay, b is 1 / n, and the result is the moments of all errors
-  (Welford 1962). With decay, the result is the moments of all errors up to the
+  (Welford 1962), in float32 of about the last 65,536. With decay, the result is the moments of all errors up to the
   first 1 / decay errors, and of an exponential window afterwards: the newest
   error has the weight `decay`, and older errors have smaller weights.
 
@@ -126,6 +129,7 @@ def add_error(
   """
   mean, variance = statistics.error_mean, statistics.error_variance
   xp = arrays.namespace(mean)
+  decay = max(decay, _min_weight(mean))
   count = statistics.error_count + 1
   weight = 1 / count
   if decay:
@@ -176,8 +180,9 @@ def add_distances(
     statistics: float [...] each.
     mean: float [...], the mean of the new distances.
     count: float [...], the number of new distances; 0 leaves d_m^2 unchanged.
-    decay: 0 for the mean of all distances; above 0, the step size of an
-      exponential mean, which starts at the first value.
+    decay: 0 for the mean of all distances, in float32 of those of about the
+      last 65,536 observations; above 0, the step size of an exponential mean, which starts
+      at the first value.
 
   Returns:
     Statistics that include the distances.
@@ -188,11 +193,15 @@ def add_distances(
   if decay:
     step = xp.where(statistics.distance_count == 0, 1.0, decay)
   else:
-    step = count / xp.maximum(total, 1)
+    step = xp.maximum(count / xp.maximum(total, 1), _min_weight(before))
   step = xp.where(count == 0, 0.0, step).astype(before.dtype)
   return statistics._replace(
     distance_count=total, distance_mean=before + step * (mean - before)
   )
+
+
+def _min_weight(mean: arrays.Array) -> float:
+  return _MIN_FLOAT32_WEIGHT if mean.dtype == np.float32 else 0.0
 
 
 def _merged_mean(

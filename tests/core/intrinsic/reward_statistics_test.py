@@ -65,14 +65,24 @@ def test_moments_match_reference(values, unvaried, decay):
   np.testing.assert_array_equal(moments.error_count, min(len(values), window))
 
 
-def test_float32_moments_stay_accurate_when_the_count_stops():
-  # 2^24 + 1 rounds to 2^24 in float32, so the count stops growing here.
-  values = jnp.tile(jnp.float32([[1.0], [5.0]]), (500_000, 1))
-  moments = scan(start(1, np.float32, (2.0**24, 3, 4)), values)
-  assert moments.error_count == 2.0**24
-  np.testing.assert_allclose(moments.error_mean, 3, rtol=1e-2)
-  sigma = reward_lib.error_deviation(moments)
-  np.testing.assert_allclose(sigma, 2, rtol=1e-2)
+def test_float32_means_of_skewed_values_do_not_drift():
+  rare = jax.random.bernoulli(jax.random.key(0), 0.2, [3_000_000])
+  values = jnp.where(rare, 5.0, 1.0)[:, None]
+  before = start(1, np.float32, (2.0**24, 1.8, 2.56))
+  moments = scan(before, values)
+  np.testing.assert_allclose(moments.error_mean, 1.8, rtol=0.02)
+  np.testing.assert_allclose(moments.error_variance, 2.56, rtol=0.05)
+
+  def add(statistics, value):
+    return reward_lib.add_distances(statistics, value, 10.0, decay=0.0), None
+
+  distances = before._replace(
+    distance_count=jnp.float32([2.0**28]), distance_mean=jnp.float32([1.8])
+  )
+  distances, _ = jax.jit(lambda s, x: jax.lax.scan(add, s, x))(
+    distances, values
+  )
+  np.testing.assert_allclose(distances.distance_mean, 1.8, rtol=0.02)
 
 
 @pytest.mark.parametrize('dtype', [np.float32, np.float64])
