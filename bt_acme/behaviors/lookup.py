@@ -35,7 +35,8 @@ def found_in(folder: str | pathlib.Path) -> list[str]:
   """
   if not os.path.isdir(folder):  # Unlike `glob`, never raises an error.
     return []
-  found = pathlib.Path(folder).glob('*/behavior.json')
+  # Names that begin with a dot are those of unfinished exports.
+  found = pathlib.Path(folder).glob('[!.]*/behavior.json')
   return sorted(path.parent.name for path in found)
 
 

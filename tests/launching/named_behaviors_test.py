@@ -34,7 +34,8 @@ def test_weights_that_are_not_numbers(weights):
 
 
 def test_the_behaviors_of_a_bank(exported, tmp_path):
-  for name in ('second', 'first'):
+  # The last one is left by an export that was killed.
+  for name in ('second', 'first', '.first.partial-50092aef'):
     shutil.copytree(exported, tmp_path / 'a,bank' / name)
   (tmp_path / 'a,bank' / 'other').mkdir()
   bank = str(tmp_path / 'a,bank')
