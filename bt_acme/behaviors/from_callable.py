@@ -61,6 +61,7 @@ class FromCallable(behavior.Behavior):
         continues with the same actions. Otherwise, a resumed run creates the
         policy again from its seed.
       name: the name in logs and errors; by default, the name of `make_policy`.
+        `transfer` refuses the names of built-in behaviors.
 
     Raises:
       TypeError: if `make_policy` is not callable.

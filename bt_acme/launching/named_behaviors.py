@@ -104,6 +104,12 @@ def make(
     )
     return (acting,)
   if isinstance(given, behaviors.Behavior):
+    # A run records such a behavior by its name.
+    checks.require(
+      BUILT_IN.get(given.name, type(given)) is type(given),
+      f'name={given.name!r} is that of a built-in behavior. Choose another '
+      'name.',
+    )
     return (given,)
   checks.require(
     isinstance(given, (str, pathlib.Path)),

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from bt_acme import behaviors
 from bt_acme import config as config_lib
 from bt_acme.launching import named_behaviors
 
@@ -25,6 +26,21 @@ def test_an_unknown_name(names, wrong):
   message = f"behavior={wrong!r} is neither .*'action_repeat', 'uni"
   with pytest.raises(ValueError, match=message):
     named_behaviors.make(names, TRANSFER)
+
+
+def test_your_own_behavior_has_its_own_name():
+  def uniform(seed):
+    return lambda *_: 1
+
+  class Renamed(behaviors.Uniform):
+    name = 'action_repeat'
+
+  built_in = [behaviors.Uniform(), behaviors.ActionRepeat()]
+  assert list(named_behaviors.make(built_in, TRANSFER)) == built_in
+  named_behaviors.make(behaviors.FromCallable(uniform, 'mine'), TRANSFER)
+  for own in (behaviors.FromCallable(uniform), Renamed()):
+    with pytest.raises(ValueError, match=f'^name={own.name!r} is that of a b'):
+      named_behaviors.make([own], TRANSFER)
 
 
 @pytest.mark.parametrize('weights', ['1,,2', 'x'])
