@@ -336,6 +336,6 @@ def load_run(
   run._read()
   run._config = dataclasses.replace(
     config,
-    max_actor_steps=provenance.max_actor_steps(workdir) or run.actor_steps,
+    **{'max_actor_steps': run.actor_steps, **provenance.last_settings(workdir)},
   )
   return run

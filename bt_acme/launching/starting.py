@@ -136,9 +136,8 @@ def run_session(
   if run.has_nodes and resumed:
     replay_checkpoints.check(run, config.replay)
   params = identity.get(resume_checks.PARAMS, {})
-  begin = functools.partial(
-    provenance.begin, run.workdir, params, run.max_actor_steps
-  )
+  settings = {name: getattr(run, name) for name in resume_checks.OF_SESSION}
+  begin = functools.partial(provenance.begin, run.workdir, params, **settings)
 
   def begin_next() -> None:
     provenance.end(run.workdir)

@@ -22,6 +22,7 @@ import jax
 
 from bt_acme import files, untrusted, version
 from bt_acme.evaluation import logs
+from bt_acme.runtime import resume_checks
 
 _FILE = 'provenance.json'
 _LABELS = ('actor', 'learner', 'evaluator')
@@ -50,14 +51,14 @@ class Session(NamedTuple):
 
 
 def begin(
-  workdir: str, params_sha256: Mapping[str, Any], max_actor_steps: int = 0
+  workdir: str, params_sha256: Mapping[str, Any], **settings: Any
 ) -> None:
   """Records the start of a session.
 
   Args:
     workdir: the directory of the run.
     params_sha256: checksums of the parameters that were passed to the run.
-    max_actor_steps: the budget of the session.
+    **settings: the settings of the session.
   """
   record = read(workdir)
   sessions = record.get('sessions', [])
@@ -70,7 +71,7 @@ def begin(
     'host': socket.gethostname(),
     'device': None,
     'command': shlex.join(sys.argv),
-    'max_actor_steps': max_actor_steps,
+    **settings,
   }
   kept = [*sessions[:1], *sessions[1:][-_MOST_RECENT:]]
   record = {
@@ -107,10 +108,10 @@ def current(workdir: str) -> Session:
   return Session(number, _time(session['started']), session['seconds_before'])
 
 
-def max_actor_steps(workdir: str) -> int:
-  """Returns the budget of the newest session; 0 if none is recorded."""
-  sessions = read(workdir).get('sessions') or [{}]
-  return int(sessions[-1].get('max_actor_steps', 0))
+def last_settings(workdir: str) -> dict[str, Any]:
+  """Returns the settings of the newest session, as far as recorded."""
+  session = (read(workdir).get('sessions') or [{}])[-1]
+  return {x: session[x] for x in resume_checks.OF_SESSION if x in session}
 
 
 def read(workdir: str) -> dict[str, Any]:
@@ -130,7 +131,6 @@ def read(workdir: str) -> dict[str, Any]:
     for session in record['sessions']:
       _time(session['started'])
       float(session['seconds_before'])
-      int(session.get('max_actor_steps', 0))  # Old records have none.
     int(record.get('dropped', 0))
     return record
   except FileNotFoundError:

@@ -27,12 +27,15 @@ RECORDED = (
   'evaluation_episodes',
   'checkpoint_period',
 )
-_MAY_CHANGE = (
+# Each session records its own values, with which `bt_acme.load_run` resumes.
+OF_SESSION = (
   *RECORDED,
+  *('max_actor_steps', 'snapshot_steps', 'max_episode_rows'),
+)
+_MAY_CHANGE = (
+  *OF_SESSION,
   'lp_launch_type',  # Runs in one process are told apart by `engine`.
   *('ray_address', 'ray_python', 'placement'),
-  'max_actor_steps',
-  *('snapshot_steps', 'max_episode_rows'),
   *('open_ports', 'replay_port'),
   'inference',
   'max_restarts',

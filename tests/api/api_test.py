@@ -586,6 +586,26 @@ def test_a_stopped_run_is_loaded_with_its_budget(tmp_path):
   assert run.max_actor_steps == run.actor_steps
 
 
+def test_a_loaded_run_has_the_settings_of_its_last_session(tmp_path):
+  def learn(stop_at, **settings):
+    bt_acme.pretrain(
+      'Chain-5',
+      workdir=tmp_path,
+      callbacks=[lambda now: now['actor_steps'] >= stop_at],
+      **{**WITHOUT_EVALUATIONS, **settings},
+    )
+
+  last = {'snapshot_steps': '100,300', 'max_episode_rows': 7}
+  learn(1, evaluation_period=200)
+  learn(200, evaluation_period=300, **last)
+  run = bt_acme.load_run(tmp_path)
+  last.update(evaluation_period=300, max_actor_steps=400, num_evaluators=0)
+  assert {name: getattr(run._config, name) for name in last} == last
+  assert run.resume().actor_steps == 400
+  exported = sorted(path.name for path in tmp_path.glob('behavior*'))
+  assert exported == ['behavior', 'behavior-100', 'behavior-300']
+
+
 def test_saved_settings_that_need_too_much_memory(tmp_path):
   """Settings that need terabytes are refused before memory is allocated."""
   workdir = tmp_path / 'run'
