@@ -12,7 +12,8 @@ from bt_acme import config as config_lib
 from bt_acme.api import banks, runs, training
 from bt_acme.config import checks, names
 from bt_acme.evaluation import tables
-from bt_acme.runtime import interrupts
+from bt_acme.launching import starting
+from bt_acme.runtime import interrupts, resume_checks
 from bt_acme.runtime import workdir as workdir_lib
 
 
@@ -44,8 +45,9 @@ def continual(
 
   Raises:
     ValueError: before anything starts, if a task is unknown, a setting is
-      invalid, or tasks and bank do not fit together; also if the bank contains
-      a behavior of the same name that these runs did not add.
+      invalid or differs from that of a finished task, or tasks and bank do not
+      fit together; also if the bank contains a behavior of the same name that
+      these runs did not add.
 
   Example:
     ```python
@@ -60,7 +62,8 @@ def continual(
     ```
   """
   bank = bank if isinstance(bank, banks.Bank) else banks.Bank(bank)
-  _check(tasks, bank, max_actor_steps, workdir, settings)
+  settings['max_actor_steps'] = max_actor_steps
+  _check(tasks, bank, workdir, settings)
   folders = [
     pathlib.Path(workdir) / name_of(number, task)
     for number, task in enumerate(tasks)
@@ -68,7 +71,7 @@ def continual(
   finished: dict[str, runs.Run] = {}
   for task, folder in zip(tasks, folders, strict=True):
     if folder.name in bank.names():
-      finished[folder.name] = _finished(folder, task, max_actor_steps)
+      finished[folder.name] = _finished(folder, task, settings)
     else:
       bank.check_name(folder.name)
   done: list[runs.Run] = []
@@ -76,8 +79,7 @@ def continual(
     if folder.name in finished:
       done.append(finished[folder.name])
       continue
-    budget = {'max_actor_steps': max_actor_steps, 'workdir': folder}
-    done.append(_learn(task, bank, **budget, **settings))
+    done.append(_prepare(task, bank.behaviors(), folder, settings).resume())
     if done[-1].exit_code:
       break
     try:
@@ -143,7 +145,6 @@ def _refuse(name: str, value: Any) -> None:
 def _check(
   tasks: Sequence[str],
   bank: banks.Bank,
-  max_actor_steps: int,
   workdir: runs.PathLike,
   settings: Mapping[str, Any],
 ) -> None:
@@ -158,7 +159,7 @@ def _check(
       f'tasks contains {task!r}, which is not the name of one environment. '
       'Correct the name.',
     )
-  for name in ('behavior', 'behavior_weights', 'behavior_roles'):
+  for name in ('env', 'behavior', 'behavior_weights', 'behavior_roles'):
     _refuse(name, settings.get(name))
   checks.require(
     checks.path('workdir', workdir).resolve() != bank.folder.resolve(),
@@ -168,40 +169,55 @@ def _check(
   # finished tasks are in the bank; others stand for the rest.
   names_of = [name_of(number, task) for number, task in enumerate(tasks)]
   missing = set(names_of) - set(bank.names())
-  if not missing:
-    return
-  policies = [behaviors.ActionRepeat()] * (len(missing) - 1)
-  call = inspect.signature(training.transfer).bind(
-    ','.join(tasks),
-    [*bank.behaviors(), *policies] or 'action_repeat',
-    max_actor_steps=max_actor_steps,
-    workdir=workdir,
-    **settings,
+  policies: list[behaviors.Behavior] = []
+  if missing:
+    rest = [behaviors.ActionRepeat()] * (len(missing) - 1)
+    policies = [*bank.behaviors(), *rest]
+  _prepare(
+    ','.join(tasks), policies or [behaviors.ActionRepeat()], workdir, settings
   )
-  call.apply_defaults()
-  training.prepare(config_lib.BTConfig, **call.arguments)
 
 
 def _finished(
-  folder: pathlib.Path, task: str, max_actor_steps: int
+  folder: pathlib.Path, task: str, settings: Mapping[str, Any]
 ) -> runs.Run:
   """Loads the run of a task whose policy is in the bank."""
   run = runs.load_run(folder)
   steps = workdir_lib.completed_steps(str(folder))
   checks.require(
-    run.agent.spec.name == task and steps >= max_actor_steps,
+    run.agent.spec.name == task and steps >= settings['max_actor_steps'],
     f'The bank contains {folder.name!r}, which learned {run.agent.spec.name!r} '
-    f'with max_actor_steps={steps}, not {task!r} with {max_actor_steps}. Keep '
-    'tasks and budget, or use another bank and workdir.',
+    f'with max_actor_steps={steps}, not {task!r} with '
+    f'{settings["max_actor_steps"]}. Keep tasks and budget, or use another '
+    'bank and workdir.',
+  )
+  # The bank may contain more behaviors than when the run was started.
+  same = _prepare(task, run.agent.behaviors, folder, settings)
+  config, identity = same.agent.config, same._options['identity']
+  resume_checks.check(
+    str(folder),
+    workdir_lib.read_identity(str(folder)),
+    resume_checks.identity_of(
+      same._config, config, {**identity, **starting.ENGINE}
+    ),
+    type(config),
   )
   return run
 
 
-def _learn(task: str, bank: banks.Bank, **arguments: Any) -> runs.Run:
-  """Starts or resumes the run of one task."""
-  if bank.names():
-    return training.transfer(task, bank, **arguments)
-  of_transfer = config_lib.TransferConfig.__dataclass_fields__
-  for name in ('behavior_weights', 'extra_init', *of_transfer):
-    arguments.pop(name, None)
-  return training.train(task, **arguments)
+def _prepare(
+  env: str,
+  behavior: Sequence[behaviors.Behavior],
+  workdir: runs.PathLike,
+  settings: Mapping[str, Any],
+) -> runs.Run:
+  """Returns a run of `transfer`, or of `train` if there is no behavior."""
+  config_class = config_lib.BTConfig if behavior else config_lib.R2D2Config
+  arguments = {**settings, 'env': env, 'behavior': behavior, 'workdir': workdir}
+  if not behavior:
+    of_transfer = config_lib.TransferConfig.__dataclass_fields__
+    for name in ('behavior', 'behavior_weights', 'extra_init', *of_transfer):
+      arguments.pop(name, None)
+  call = inspect.signature(training.FUNCTIONS[config_class]).bind(**arguments)
+  call.apply_defaults()
+  return training.prepare(config_class, **call.arguments)

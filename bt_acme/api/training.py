@@ -214,7 +214,7 @@ def transfer(
 
 
 # By the configuration of their agent.
-_FUNCTIONS: Mapping[type, Callable[..., runs.Run]] = {
+FUNCTIONS: Mapping[type, Callable[..., runs.Run]] = {
   config_lib.NGUConfig: pretrain,
   config_lib.R2D2Config: train,
   config_lib.BTConfig: transfer,
@@ -339,7 +339,7 @@ def _explain_unknown(name: str, known: Sequence[str]) -> str:
     )
   if name == 'bank':
     return 'is a flag of run_bt.py. Pass bt_acme.Bank(DIRECTORY) as behavior.'
-  for config_class, function in _FUNCTIONS.items():
+  for config_class, function in FUNCTIONS.items():
     arguments = inspect.signature(function).parameters
     if name in (*names.settings_of(config_class), *arguments):
       return f'is a setting of bt_acme.{function.__name__}. Remove it here.'

@@ -23,6 +23,7 @@ from bt_acme.evaluation import episode_records, logs, plots
 from bt_acme.launching import starting
 from bt_acme.runtime import interrupts
 from tests import python, small_examples
+from tests.launch import scripts
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 Box = gymnasium.spaces.Box
@@ -284,9 +285,18 @@ def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
   assert runs[0].actor_steps == first.actor_steps
   for i, run in enumerate(runs):
     assert [x.name for x in run.agent.behaviors] == names[:i]
-  # Nothing is left to do.
+  # Nothing is left to do, and nothing is changed.
+  before = scripts.contents(tmp_path)
   again = learn()
   assert [run.actor_steps for run in again] == [x.actor_steps for x in runs]
+  for changes, message in (
+    ({'lerning_rate': 0.5}, "lerning_rate=0.5 .*'learning_rate'"),
+    ({'seed': 1}, f"{names[0]}' was created .* seed=0 then, 1 now. Use"),
+    ({'extra_action_margin': 0.3}, f"{names[1]}' was .*margin=0.0 then, 0.3"),
+  ):
+    with pytest.raises(ValueError, match=message):
+      learn(**changes)
+  assert scripts.contents(tmp_path) == before
   with pytest.raises(ValueError, match='does not contain a run'):
     learn(workdir=tmp_path / 'elsewhere')
   with pytest.raises(ValueError, match='=400, not .* with 800. Keep'):
@@ -343,6 +353,7 @@ def learn_first_task(behavior, tmp_path_factory):
     ({'tasks': ['Chain-5']}, 'expects actions 7|expects observations'),
     ({'flight_exponnt': 2.0}, 'flight_exponent'),
     ({'behavior_weights': (1,)}, 'Remove behavior_weights'),
+    ({'env': ENVIRONMENT}, f'^env={ENVIRONMENT!r} does .* Remove env'),
     ({'workdir': 'bank'}, 'is the directory of the bank'),
     ({'workdir': 'other'}, 'does not contain a run'),
   ],

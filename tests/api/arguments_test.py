@@ -7,7 +7,7 @@ import pytest
 
 import bt_acme
 from bt_acme import behaviors
-from bt_acme.api import continuing, runs, training
+from bt_acme.api import continuing, runs
 
 
 @pytest.fixture(name='started')
@@ -112,13 +112,15 @@ def test_settings_of_a_preset_without_effect_are_omitted(name, started):
     )
 
 
-def test_a_first_task_ignores_settings_of_transfer(monkeypatch, tmp_path):
-  monkeypatch.setattr(training, 'train', lambda task, **arguments: arguments)
+def test_a_first_task_ignores_settings_of_transfer(tmp_path):
+  settings = {'seed': 1, 'max_actor_steps': 5_000}
   transferred = {'extra_init': 'mean', 'flight_exponent': 3.0}
-  bank = bt_acme.Bank(tmp_path / 'bank')
-  assert continuing._learn('Chain-5', bank, seed=1, **transferred) == {
-    'seed': 1
-  }
+  first, same = (
+    continuing._prepare('Chain-5', (), tmp_path, each)
+    for each in (settings, {**settings, **transferred})
+  )
+  assert (first.agent, first._config) == (same.agent, same._config)
+  assert first._options['identity'] == same._options['identity'] == {}
 
 
 def test_arguments_of_a_bank():
