@@ -369,9 +369,11 @@ def without_behaviors(
   """Returns the R2D2 agent that takes the primitive actions of a BT agent.
 
   Args:
-    agent: an agent with behaviors.
+    agent: an agent; one without behaviors is returned as it is.
     variables: its parameters.
   """
+  if agent.transfer is None:
+    return agent, variables
   params = weight_loading.without_extra_actions(
     variables.agent, agent.spec.num_actions
   )

@@ -1,15 +1,17 @@
 """Continual learning: a sequence of tasks, whose policies fill a bank."""
 
 import inspect
+import os
 import pathlib
 import re
 import signal
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bt_acme import behaviors, environments
+from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme.api import banks, runs, training
+from bt_acme.behaviors import exported_folder
 from bt_acme.config import checks, names
 from bt_acme.evaluation import tables
 from bt_acme.launching import starting
@@ -71,9 +73,9 @@ def continual(
   finished: dict[str, runs.Run] = {}
   for task, folder in zip(tasks, folders, strict=True):
     if folder.name in bank.names():
-      finished[folder.name] = _finished(folder, task, settings)
+      finished[folder.name] = _finished(bank, folder, task, settings)
     else:
-      bank.check_name(folder.name)
+      _check_unused(bank, folder.name)
   done: list[runs.Run] = []
   for task, folder in zip(tasks, folders, strict=True):
     if folder.name in finished:
@@ -86,6 +88,9 @@ def continual(
       bank.add(done[-1], folder.name)
     except KeyboardInterrupt:  # The same call adds the policy.
       break
+    except ValueError:
+      _check_unused(bank, folder.name)  # Another run may share the bank.
+      raise
   return done
 
 
@@ -178,18 +183,36 @@ def _check(
   )
 
 
+def _check_unused(bank: banks.Bank, name: str) -> None:
+  """Raises ValueError if a bank contains a name, which another run added."""
+  checks.require(
+    not os.path.lexists(bank.folder / name),
+    f'bank={str(bank.folder)!r} already contains {name!r} of another run. '
+    'Choose another bank.',
+  )
+
+
 def _finished(
-  folder: pathlib.Path, task: str, settings: Mapping[str, Any]
+  bank: banks.Bank,
+  folder: pathlib.Path,
+  task: str,
+  settings: Mapping[str, Any],
 ) -> runs.Run:
   """Loads the run of a task whose policy is in the bank."""
-  run = runs.load_run(folder)
   steps = workdir_lib.completed_steps(str(folder))
+  if not steps:
+    _check_unused(bank, folder.name)
+  run = runs.load_run(folder)
+  added = behaviors.Exported(str(bank.folder / folder.name), setting='bank')
+  _, own = assembly.without_behaviors(run.agent, run.variables)
+  # The recorded checksum may depend on the versions of Python and NumPy.
+  if exported_folder.checksum(added.variables) != exported_folder.checksum(own):
+    _check_unused(bank, folder.name)
   checks.require(
-    run.agent.spec.name == task and steps >= settings['max_actor_steps'],
-    f'The bank contains {folder.name!r}, which learned {run.agent.spec.name!r} '
-    f'with max_actor_steps={steps}, not {task!r} with '
-    f'{settings["max_actor_steps"]}. Keep tasks and budget, or use another '
-    'bank and workdir.',
+    steps >= settings['max_actor_steps'],
+    f'The bank contains {folder.name!r}, which learned with max_actor_steps='
+    f'{steps}, not with {settings["max_actor_steps"]}. Keep the budget, or use '
+    'another bank and workdir.',
   )
   # The bank may contain more behaviors than when the run was started.
   same = _prepare(task, run.agent.behaviors, folder, settings)

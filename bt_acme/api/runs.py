@@ -279,9 +279,7 @@ def export_policy(
 ) -> behaviors.Exported:
   """Exports the policy of a run or a behavior; see `Run.export`."""
   checks.path('folder', folder)
-  agent, variables = policy.agent, policy.variables
-  if agent.transfer is not None:
-    agent, variables = assembly.without_behaviors(agent, variables)
+  agent, variables = assembly.without_behaviors(policy.agent, policy.variables)
   behaviors.export(
     str(folder),
     agent=agent,

@@ -297,14 +297,14 @@ def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=message):
       learn(**changes)
   assert scripts.contents(tmp_path) == before
-  with pytest.raises(ValueError, match='does not contain a run'):
+  with pytest.raises(ValueError, match=f'contains {names[0]!r} of another run'):
     learn(workdir=tmp_path / 'elsewhere')
-  with pytest.raises(ValueError, match='=400, not .* with 800. Keep'):
+  with pytest.raises(ValueError, match='=400, not with 800. Keep'):
     learn(max_actor_steps=800)
   first, second = (tmp_path / 'runs' / name for name in names)
   shutil.rmtree(second)
   shutil.copytree(first, second)
-  with pytest.raises(ValueError, match=f'learned {tasks[0]!r} .* not'):
+  with pytest.raises(ValueError, match=f'contains {names[1]!r} of another run'):
     learn()
 
 
@@ -324,6 +324,33 @@ def test_continual_learning_stops_after_an_interrupted_evaluation(
   assert run.exit_code == 130
   assert run.actor_steps >= TINY['max_actor_steps']
   assert bank.names() == []
+
+
+def test_two_sequences_with_one_bank(tmp_path):
+  bank = bt_acme.Bank(tmp_path / 'bank')
+
+  def learn(seed, **options):
+    settings = {**WITHOUT_EVALUATIONS, **options, 'seed': seed}
+    workdir = tmp_path / str(seed)
+    return bt_acme.continual(['Chain-5'], bank, workdir=workdir, **settings)
+
+  def finish_another(now):
+    if now['actor_steps'] == 100:
+      learn(1)
+
+  message = r"bank'? already contains '00-chain-5' of another run. Choose "
+  with pytest.raises(ValueError, match=message):
+    learn(0, callbacks=[finish_another])
+  with pytest.raises(ValueError, match=message):
+    learn(0)
+  (other,) = learn(1)
+  assert bt_acme.load_run(tmp_path / '0' / '00-chain-5').actor_steps == 400
+  assert bank.behaviors()[0].actor_steps == other.actor_steps == 400
+  # The leftovers of a deleted policy are named before anything starts.
+  (bank.folder / '00-chain-5' / 'behavior.json').unlink()
+  with pytest.raises(ValueError, match=message):
+    learn(2)
+  assert not (tmp_path / '2').exists()
 
 
 THREE = [f'{ENVIRONMENT}:fixed={i}' for i in range(3)]
@@ -355,7 +382,7 @@ def learn_first_task(behavior, tmp_path_factory):
     ({'behavior_weights': (1,)}, 'Remove behavior_weights'),
     ({'env': ENVIRONMENT}, f'^env={ENVIRONMENT!r} does .* Remove env'),
     ({'workdir': 'bank'}, 'is the directory of the bank'),
-    ({'workdir': 'other'}, 'does not contain a run'),
+    ({'workdir': 'other'}, "^bank='bank' already contains '01-minigrid-empty"),
   ],
 )
 def test_continual_learning_refuses_before_it_starts(
