@@ -10,6 +10,11 @@ without rewards, they are the zero-shot score.
 
 import dataclasses
 
+from bt_acme.runtime import interrupts
+
+if __name__ == '__main__':
+  interrupts.end_at_once()  # Before the imports that take seconds.
+
 from bt_acme.cli import evaluation as evaluation_cli
 from bt_acme.cli import flags
 

@@ -10,6 +10,11 @@ Ctrl-C stops a run, and the same command resumes it.
 
 import dataclasses
 
+from bt_acme.runtime import interrupts
+
+if __name__ == '__main__':
+  interrupts.end_at_once()  # Before the imports that take seconds.
+
 from bt_acme import config as config_lib
 from bt_acme.cli import training
 from bt_acme.config import run as run_config

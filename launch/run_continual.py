@@ -12,6 +12,11 @@ are not repeated.
 
 import dataclasses
 
+from bt_acme.runtime import interrupts
+
+if __name__ == '__main__':
+  interrupts.end_at_once()  # Before the imports that take seconds.
+
 from bt_acme import config as config_lib
 from bt_acme.api import continuing
 from bt_acme.cli import training

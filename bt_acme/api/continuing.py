@@ -85,13 +85,19 @@ def continual(
     if done[-1].exit_code:
       break
     try:
-      bank.add(done[-1], folder.name)
+      with interrupts.handled([signal.SIGINT], _interrupt):
+        bank.add(done[-1], folder.name)
     except KeyboardInterrupt:  # The same call adds the policy.
       break
     except ValueError:
       _check_unused(bank, folder.name)  # Another run may share the bank.
       raise
   return done
+
+
+def _interrupt(signum: signal.Signals) -> None:
+  """Interrupts in launch scripts, too, whose handler ends them at once."""
+  raise KeyboardInterrupt
 
 
 def start(settings: Any) -> int:

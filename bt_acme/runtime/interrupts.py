@@ -4,11 +4,13 @@ For a program of many processes, `put_into` turns the signals into events, and
 `supervisor.Supervisor` acts on them: the first signal asks all nodes to stop
 within the shutdown timeout, and the second one kills them immediately, unless
 it is a SIGHUP. `noted` is for a run in one process, and `handled` for the
-workers of experiments. The last checkpoint is written by
+workers of experiments. `end_at_once` is for launch scripts, outside of these
+blocks. The last checkpoint is written by
 `learner_node.LearnerNode.stop`, or by `engines.in_process.InProcess.run`.
 """
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -39,6 +41,20 @@ def stop_signals() -> list[signal.Signals]:
   return signals
 
 
+def end_at_once() -> None:
+  """Makes Ctrl-C end this process immediately, with one line and code 130.
+
+  KeyboardInterrupt would print a long traceback during imports, and Python
+  drops exceptions in callbacks of the garbage collector, such as JAX's.
+  """
+
+  def end(signum: int, frame: Any) -> None:
+    os.write(2, b'\nStopped by Ctrl-C; rerun the same command to continue.\n')
+    os._exit(exit_code(signal.Signals(signum)))
+
+  signal.signal(signal.SIGINT, end)
+
+
 @contextlib.contextmanager
 def handled(
   signals: Iterable[signal.Signals],
@@ -48,12 +64,18 @@ def handled(
 ) -> Iterator[None]:
   """Calls a function with each signal, instead of the existing handlers.
 
+  Python handles signals only in the main thread, so the block has no effect in
+  other threads.
+
   Args:
     signals: the signals.
     act: called with each signal that arrives while the block runs.
     once: whether the first signal restores the existing handlers, except for
       SIGHUP, which often arrives twice when a terminal is closed.
   """
+  if threading.current_thread() is not threading.main_thread():
+    yield
+    return
   before = {signum: signal.getsignal(signum) for signum in signals}
 
   def restore(signums: Iterable[signal.Signals]) -> None:
@@ -88,16 +110,12 @@ def put_into(queue: events.EventQueue) -> Iterator[None]:
 def noted() -> Iterator[Callable[[], signal.Signals | None]]:
   """Records the first signal within the block instead of acting on it.
 
-  The second one has its usual effect, which is KeyboardInterrupt for Ctrl-C,
-  but a SIGHUP after another signal has none. Python handles signals only in the
-  main thread, so the block has no effect in other threads.
+  The second one has its usual effect, such as KeyboardInterrupt for Ctrl-C, but
+  a SIGHUP after another signal has none.
 
   Yields:
     A function that returns the first signal; None before it arrives.
   """
   note: list[signal.Signals] = []
-  if threading.current_thread() is not threading.main_thread():
-    yield lambda: None
-    return
   with handled(stop_signals(), note.append, once=True):
     yield lambda: note[0] if note else None

@@ -5,8 +5,8 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import types
-from unittest import mock
 
 import gymnasium
 import matplotlib
@@ -272,10 +272,12 @@ def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
   assert second.actor_steps < 400 <= first.actor_steps
   assert first.agent.behaviors == ()
   stops_at[0] = 10**9
-  # Ctrl-C while the card is written.
-  with monkeypatch.context() as patch:
+  # Ctrl-C while the card is written, in a script that Ctrl-C ends at once.
+  outer = interrupts.handled([signal.SIGINT], lambda _: pytest.fail('ended'))
+  with monkeypatch.context() as patch, outer:
     patch.setattr(
-      card_text, 'describe', mock.Mock(side_effect=KeyboardInterrupt)
+      *(card_text, 'describe'),
+      lambda *args, **options: signal.raise_signal(signal.SIGINT),
     )
     assert learn()[-1].actor_steps >= 400
   assert bank.names() == names[:1]

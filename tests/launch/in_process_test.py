@@ -1,6 +1,7 @@
 """Launch scripts without nodes: --lp_launch_type=in_process, on any Python."""
 
 import json
+import pathlib
 import shutil
 import signal
 
@@ -94,6 +95,19 @@ def test_ctrl_c_saves_and_the_same_command_resumes(ngu):
   assert steps == sorted(steps) and budget - 500 < steps[-1] <= budget + 3
   record = json.loads((workdir / 'config.json').read_text())
   assert record['began_with']['evaluation_episodes'] == 2
+
+
+@pytest.mark.parametrize('script', ['run_ngu', 'run_continual', 'evaluate'])
+def test_ctrl_c_before_the_run_ends_the_script(tmp_path, script):
+  is_imported = 'jaxlib' if script == 'run_ngu' else 'libopenblas'
+  with scripts.Script(script, tmp_path / 'run', settings=()) as program:
+    maps = pathlib.Path(f'/proc/{program.process.pid}/maps')
+    scripts.wait_until(lambda: is_imported in maps.read_text(), program.process)
+    program.process.send_signal(signal.SIGINT)
+    code, output, errors = program.end(60)
+  assert code == 130, errors
+  assert errors.strip().startswith('Stopped by Ctrl-C') and not output
+  assert errors.count('\n') == 2
 
 
 def test_a_run_is_evaluated_like_its_exported_behavior(ngu, run):

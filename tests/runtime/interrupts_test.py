@@ -12,6 +12,7 @@ import threading
 import pytest
 
 from bt_acme.runtime import events, interrupts
+from tests import python
 
 _TGKILL = {'x86_64': 234, 'aarch64': 131}[platform.machine()]  # System call.
 
@@ -67,6 +68,23 @@ def test_exit_codes_are_kept_although_the_caller_ignores_them():
     with signals():
       assert subprocess.run(['false'], check=False).returncode == 1
     assert signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN
+
+
+_ENDED = """
+import gc, signal
+from bt_acme.runtime import interrupts
+interrupts.end_at_once()
+gc.callbacks.append(lambda *args: signal.raise_signal(signal.SIGINT))
+gc.collect()  # Drops exceptions of its callbacks.
+print('continues')
+"""
+
+
+def test_a_signal_during_garbage_collection_ends_a_launch_script():
+  done = python.run('-c', _ENDED)
+  assert done.returncode == 130 and not done.stdout
+  assert done.stderr.strip().startswith('Stopped by Ctrl-C; rerun')
+  assert done.stderr.count('\n') == 2  # The first one follows `^C`.
 
 
 def test_previous_handlers_are_restored():
