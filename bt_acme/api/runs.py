@@ -177,11 +177,7 @@ class Run:
       config = dataclasses.replace(
         self._config, max_actor_steps=max_actor_steps
       )
-      checks.require(
-        max_actor_steps >= self.actor_steps,
-        f'max_actor_steps={max_actor_steps} is less than the '
-        f'{self.actor_steps} steps taken. Pass the total number of steps.',
-      )
+      starting.check_budget(config)
       self._config = config
     if callbacks is not None:
       self._options['callbacks'] = checks.functions('callbacks', callbacks)

@@ -31,6 +31,7 @@ from bt_acme.runtime import (
   provenance,
   replay_checkpoints,
   resume_checks,
+  saved_nodes,
   workdir,
   workdir_lock,
 )
@@ -129,10 +130,15 @@ def run_session(
 
   Returns:
     The exit code; None if the run was already completed.
+
+  Raises:
+    ValueError: if the workdir belongs to another run, or if the budget is too
+      small; see `check_budget`.
   """
   resumed = workdir.claim(run, config, identity)
   if workdir.is_completed(run):
     return None
+  check_budget(run)
   if run.has_nodes and resumed:
     replay_checkpoints.check(run, config.replay)
   params = identity.get(resume_checks.PARAMS, {})
@@ -151,6 +157,22 @@ def run_session(
   if code == 0:
     workdir.mark_completed(run)
   return code
+
+
+def check_budget(run: run_config.RunConfig) -> None:
+  """Raises ValueError if a lowered budget is smaller than the steps taken.
+
+  The budget of the last session is accepted, which its last steps may exceed.
+  """
+  if 0 < provenance.max_actor_steps(run.workdir) <= run.max_actor_steps:
+    return
+  with saved_nodes.refusals(run):  # Damaged values can raise any error.
+    steps = checkpoints.actor_steps(run.checkpoint_folder)
+  checks.require(
+    run.max_actor_steps >= steps,
+    f'max_actor_steps={run.max_actor_steps} is less than the {steps} steps '
+    'taken. Pass the total number of steps.',
+  )
 
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:

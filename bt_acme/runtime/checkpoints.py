@@ -176,6 +176,12 @@ def restore(folder: str, template: Any, resumes: bool = False) -> State | None:
   return found[1]
 
 
+def actor_steps(folder: str) -> int:
+  """Returns the actor steps of the newest complete checkpoint; 0 if none."""
+  found = _newest(pathlib.Path(folder), _read_checked)
+  return int(found[1]['values']['counts']['actor_steps']) if found else 0
+
+
 def _newest(
   folder: pathlib.Path, reads: Callable[[pathlib.Path], _T]
 ) -> tuple[pathlib.Path, _T] | None:

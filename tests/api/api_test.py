@@ -21,7 +21,7 @@ from bt_acme.api import card_text
 from bt_acme.config import names
 from bt_acme.evaluation import episode_records, logs, plots
 from bt_acme.launching import starting
-from bt_acme.runtime import interrupts
+from bt_acme.runtime import interrupts, workdir
 from tests import python, small_examples
 from tests.launch import scripts
 
@@ -244,6 +244,29 @@ def test_two_additions_to_a_bank_at_a_time(behavior, tmp_path, monkeypatch):
   bank.add(behavior, 'one', episodes=0)
   assert bank.names() == ['one', 'two'] and len(bank.list()) == 2
   assert sorted(os.listdir(bank.folder)) == ['one', 'two']
+
+
+def test_a_budget_below_the_steps_taken_is_refused(tmp_path, monkeypatch):
+  settings = {**WITHOUT_EVALUATIONS, 'workdir': tmp_path / 'run'}
+  run = bt_acme.train(
+    'Chain-5', **settings, callbacks=[lambda now: now['actor_steps'] >= 200]
+  )
+  assert 200 <= run.actor_steps < 400
+  before = scripts.contents(run.workdir)
+  message = f'=100 is less than the {run.actor_steps} steps taken. Pass the'
+  with pytest.raises(ValueError, match=message):
+    bt_acme.train('Chain-5', **{**settings, 'max_actor_steps': 100})
+  with pytest.raises(ValueError, match=message):
+    run.resume(100)
+  assert scripts.contents(run.workdir) == before
+  # The last iteration exceeds this budget, and the run stops before its end.
+  steps = run.actor_steps + 5
+  monkeypatch.setattr(workdir, 'mark_completed', lambda run: None)
+  assert run.resume(steps, callbacks=[]).actor_steps > steps
+  monkeypatch.undo()
+  settings['max_actor_steps'] = steps
+  assert bt_acme.train('Chain-5', **settings).exit_code == 0
+  assert workdir.completed_steps(str(run.workdir)) == steps
 
 
 def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
