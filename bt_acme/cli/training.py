@@ -8,6 +8,7 @@ import jax
 from absl import flags as absl_flags
 
 from bt_acme import assembly
+from bt_acme.behaviors import exported_folder
 from bt_acme.cli import flags
 from bt_acme.config import names, presets
 from bt_acme.launching import (
@@ -85,5 +86,10 @@ def _train(settings: Any) -> int:
   options = recorded_agent.start_options(agent, run.seed, weights)
   code = starting.start(run, agent, **options)
   if code == 0 and agent.intrinsic is not None:
-    print(f'Behavior exported to {run.behavior_folder}')
+    folder = run.behavior_folder
+    text = f'Behavior exported to {folder}'
+    if not exported_folder.is_complete(folder):
+      call = f'bt_acme.load_run({run.workdir!r}).export({folder!r})'
+      text = f'{folder} lacks the behavior. Export it again: {call}'
+    print(text)
   return code

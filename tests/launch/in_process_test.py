@@ -110,6 +110,23 @@ def test_ctrl_c_before_the_run_ends_the_script(tmp_path, script):
   assert errors.count('\n') == 2
 
 
+def test_an_exported_behavior_is_only_reported_if_it_exists(
+  ngu, train, tmp_path
+):
+  workdir, _, budget, resumed = ngu
+  assert f'Behavior exported to {workdir}/behavior' in resumed[1]
+  (workdir / 'behavior').rename(tmp_path / 'moved')
+  arguments = (*scripts.NGU, f'--max_actor_steps={budget}')
+  code, output, errors = train('run_ngu', workdir, *arguments)
+  assert code == 0, errors
+  *_, call = output.strip().partition(' Export it again: ')
+  assert 'Behavior exported' not in output
+  exported = eval(call, {'bt_acme': bt_acme})
+  assert exported.folder == str(workdir / 'behavior')
+  moved = bt_acme.load_behavior(tmp_path / 'moved')
+  assert exported.params_sha256 == moved.params_sha256
+
+
 def test_a_run_is_evaluated_like_its_exported_behavior(ngu, run):
   folder = ngu[0]
   loaded, behavior = bt_acme.load_run(folder), bt_acme.load_behavior(folder)
