@@ -6,8 +6,8 @@ disk, and moves it into place with one system call. Readers therefore find
 either the old or the new contents, also after the writer was killed or the
 machine lost power.
 
-A target has one writer at a time: each attempt to write it first removes the
-leftovers of interrupted attempts.
+A target has one writer at a time, except a file that must not be replaced: each
+other attempt to write it first removes the leftovers of interrupted attempts.
 """
 
 import contextlib
@@ -26,20 +26,21 @@ from typing import Any, BinaryIO
 PathLike = str | os.PathLike[str]
 
 _AT_FDCWD = -100  # Relative paths refer to the working directory.
-_RENAME_EXCHANGE = 2
-# Errors of kernels and file systems that do not support exchanging paths.
-_NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
+_RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
+# Errors of kernels and file systems that do not support these.
+_NO_FLAGS = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 # Errors of file systems that cannot sync a directory.
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 
 
-def write_text(path: PathLike, text: str) -> None:
+def write_text(path: PathLike, text: str, *, replaces: bool = True) -> None:
   """Writes a UTF-8 text file, replacing any existing one.
 
   Raises:
+    FileExistsError: if the file exists, unless `replaces`.
     OSError: if the file cannot be written; the target is then unchanged.
   """
-  with new_file(path) as file:
+  with new_file(path, replaces=replaces) as file:
     file.write(text.encode())
 
 
@@ -58,25 +59,34 @@ def json_text(value: Any, **options: Any) -> str:
 
 
 @contextlib.contextmanager
-def new_file(path: PathLike) -> Iterator[BinaryIO]:
+def new_file(path: PathLike, *, replaces: bool = True) -> Iterator[BinaryIO]:
   """Creates a file, replacing any existing one.
 
   The body of the `with` statement writes a temporary file, which replaces the
   target when the body ends. If the body raises, the target is unchanged.
 
+  Args:
+    path: the file.
+    replaces: False never replaces a file, and allows several writers at a time,
+      of which one succeeds. The leftovers of earlier attempts then remain.
+
   Yields:
     The temporary file, open for writing bytes.
 
   Raises:
+    FileExistsError: if the file exists, unless `replaces`.
     OSError: if the file cannot be written; the target is then unchanged.
   """
-  target, temporary = _prepare(path)
+  target, temporary = _prepare(path, replaces)
   try:
     with open(temporary, 'xb') as file:
       yield file
       file.flush()
       os.fsync(file.fileno())
-    os.replace(temporary, target)
+    if replaces or not _rename(temporary, target, _RENAME_NOREPLACE):
+      if not replaces and os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+      os.replace(temporary, target)
   except BaseException:
     _remove(temporary)
     raise
@@ -101,7 +111,7 @@ def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
   Raises:
     OSError: if the directory cannot be written; the target is then unchanged.
   """
-  target, temporary = _prepare(path)
+  target, temporary = _prepare(path, True)
   try:
     temporary.mkdir()
     yield temporary
@@ -189,8 +199,8 @@ def is_leftover(path: PathLike) -> bool:
   return name.startswith('.') and ('.partial-' in name or '.old-' in name)
 
 
-def _prepare(path: PathLike) -> tuple[pathlib.Path, pathlib.Path]:
-  """Cleans up after earlier writes; returns the target and a temporary path."""
+def _prepare(path: PathLike, cleans: bool) -> tuple[pathlib.Path, pathlib.Path]:
+  """Returns the target and a temporary path, after cleaning up if requested."""
   target = pathlib.Path(path).resolve()  # Keeps symbolic links.
   make_folder(target.parent)
   for old in _named(target, 'old'):
@@ -198,7 +208,7 @@ def _prepare(path: PathLike) -> tuple[pathlib.Path, pathlib.Path]:
       _remove(old)
     else:
       os.rename(old, target)
-  for partial in _named(target, 'partial'):
+  for partial in _named(target, 'partial') if cleans else ():
     _remove(partial)
   return target, _new_name(target, 'partial')
 
@@ -214,7 +224,7 @@ def _new_name(target: pathlib.Path, kind: str) -> pathlib.Path:
 
 def _swap(temporary: pathlib.Path, target: pathlib.Path) -> None:
   """Exchanges the names of two directories."""
-  if _exchange(temporary, target):
+  if _rename(temporary, target, _RENAME_EXCHANGE):
     return
   old = _new_name(target, 'old')
   os.rename(target, old)
@@ -226,8 +236,8 @@ def _swap(temporary: pathlib.Path, target: pathlib.Path) -> None:
   os.rename(old, temporary)
 
 
-def _exchange(one: pathlib.Path, other: pathlib.Path) -> bool:
-  """Exchanges two paths in one step; returns whether this is supported."""
+def _rename(one: pathlib.Path, other: pathlib.Path, flag: int) -> bool:
+  """Renames a path with a flag; returns whether this is supported."""
   renameat2 = getattr(ctypes.CDLL(None, use_errno=True), 'renameat2', None)
   if renameat2 is None:
     return False
@@ -236,12 +246,12 @@ def _exchange(one: pathlib.Path, other: pathlib.Path) -> bool:
     os.fsencode(one),
     _AT_FDCWD,
     os.fsencode(other),
-    ctypes.c_uint(_RENAME_EXCHANGE),
+    ctypes.c_uint(flag),
   )
   if code == 0:
     return True
   number = ctypes.get_errno()
-  if number in _NO_EXCHANGE:
+  if number in _NO_FLAGS:
     return False
   raise OSError(number, os.strerror(number), str(one), None, str(other))
 

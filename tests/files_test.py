@@ -16,7 +16,7 @@ _WRITER = """
 import itertools, runpy, sys
 files = runpy.run_path(sys.argv[1])
 if sys.argv[3] == 'renames':
-  files['_swap'].__globals__['_exchange'] = lambda one, other: False
+  files['_swap'].__globals__['_rename'] = lambda one, other, flag: False
 for number in itertools.count(int(sys.argv[4])):
   text = f'{number}\\n' * 2000
   with files['new_folder'](sys.argv[2] + '/folder') as folder:
@@ -112,7 +112,7 @@ def test_the_old_directory_is_restored_after_a_crash_between_renames(tmp_path):
 
 def test_a_failed_rename_leaves_the_directory_unchanged(tmp_path, monkeypatch):
   (tmp_path / 'folder').mkdir()
-  monkeypatch.setattr(files, '_exchange', lambda one, other: False)
+  monkeypatch.setattr(files, '_rename', lambda one, other, flag: False)
   rename, calls = os.rename, []
 
   def fail_at_second(source, target):
@@ -171,6 +171,17 @@ def test_contents_are_synced_before_the_move_and_the_parent_after(
   events.clear()
   files.make_folder(tmp_path / 'b' / 'c')
   assert events == [tmp_path.name, 'b']
+
+
+@pytest.mark.parametrize('supported', [True, False])
+def test_one_of_two_writers_creates_a_file(tmp_path, monkeypatch, supported):
+  if not supported:
+    monkeypatch.setattr(files, '_rename', lambda one, other, flag: False)
+  with pytest.raises(FileExistsError):
+    with files.new_file(tmp_path / 'file', replaces=False) as slow:
+      slow.write(b'slow')
+      files.write_text(tmp_path / 'file', 'fast', replaces=False)
+  assert [path.read_text() for path in tmp_path.iterdir()] == ['fast']
 
 
 def test_check_writable(tmp_path):

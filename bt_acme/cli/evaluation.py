@@ -18,6 +18,7 @@ from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import episode_records, tables
 
+_EXISTS = 'output={!r} already exists. Delete it, or choose another.'
 # The printed metrics of an episode, and their titles.
 _SHOWN = {
   'episode_return': 'return',
@@ -75,9 +76,13 @@ class EvaluationConfig:
         raise ValueError(
           f'{name}={path!r} is not writable: {error}. Choose another file.'
         ) from error
+    if os.path.lexists(self.output):
+      raise ValueError(_EXISTS.format(self.output))
     checks.require(
-      not os.path.lexists(self.output),
-      f'output={self.output!r} already exists. Delete it, or choose another.',
+      not self.video
+      or os.path.realpath(self.output) != os.path.realpath(self.video),
+      f'output={self.output!r} and video={self.video!r} are the same file. '
+      'Choose another file for one of them.',
     )
     if self.env:
       environments.validate(self.env)
@@ -135,7 +140,10 @@ def run(config: EvaluationConfig) -> None:
       {'episode': i, 'env': name, **played, **row}
       for i, (name, row) in enumerate(zip(names, rows, strict=True))
     ]
-    files.write_text(config.output, tables.csv_text(table))
+    try:
+      files.write_text(config.output, tables.csv_text(table), replaces=False)
+    except FileExistsError as error:  # Another evaluation was faster.
+      raise ValueError(_EXISTS.format(config.output)) from error
     print(f'Episodes: {config.output}')
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from unittest import mock
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from bt_acme import evaluation
 from bt_acme.cli import evaluation as evaluation_cli
 from tests.agents import fakes
+from tests.launch import scripts
 
 ENV = 'MiniGrid-Empty-5x5-v0'
 
@@ -64,6 +66,29 @@ def test_an_interrupted_evaluation_leaves_no_file(
   with pytest.raises(KeyboardInterrupt):
     play(behavior, tmp_path / 'a.csv')
   assert list(tmp_path.iterdir()) == []
+
+
+def test_two_evaluations_with_one_output(behavior, tmp_path):
+  output = tmp_path / 'a.csv'
+  command = [
+    *(sys.executable, scripts.path_of('evaluate'), f'--behavior={behavior}'),
+    *('--episodes=2', f'--output={output}'),
+  ]
+  started = [scripts.Program(command) for _ in range(2)]
+  with started[0], started[1]:
+    first, second = sorted(program.end() for program in started)
+  assert (first[0], second[0]) == (0, 2), (first, second)
+  assert f"error: output='{output}' already exists. Delete" in second[2]
+  assert 'Traceback' not in second[2]
+  assert len(output.read_text().splitlines()) == 3
+  assert list(tmp_path.iterdir()) == [output]
+
+
+def test_one_file_for_output_and_video(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(ValueError, match="video='o.gif' are the same file"):
+    evaluation_cli.EvaluationConfig(output='./o.gif', video='o.gif')
+  evaluation_cli.EvaluationConfig(output='o.csv', video='o.gif')
 
 
 @pytest.mark.parametrize(
