@@ -147,7 +147,8 @@ def _command(behavior: behaviors.Exported) -> str:
   ]
   if function == 'train':
     lines.append(
-      '\nIf it learned with other behaviors or initial weights, pass these too.'
+      '\nIf it learned with behaviors, use `bt_acme.transfer` with them and '
+      'their settings. Pass initial weights as `init_from`.'
     )
   return '\n'.join(lines)
 

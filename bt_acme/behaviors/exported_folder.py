@@ -173,7 +173,10 @@ def _advice(path: pathlib.Path) -> str:
   if (path / 'config.json').is_file():
     return "Export the run's policy: bt_acme.load_run(FOLDER).export(OTHER)."
   if any(path.glob(f'*/{_DESCRIPTION}')):
-    return 'Pass one of its subdirectories, or all as bt_acme.Bank(FOLDER).'
+    return (
+      'Pass one of its subdirectories. To transfer all of them, pass '
+      '--bank=FOLDER to run_bt.py or bt_acme.Bank(FOLDER) to bt_acme.transfer.'
+    )
   return _AGAIN
 
 

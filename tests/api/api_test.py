@@ -224,7 +224,9 @@ def test_a_bank_grows(bt, behavior, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match='Choose a'):
       bank.add(behavior, name)
   assert not list(bank.folder.glob('.*'))
-  with pytest.raises(ValueError, match='or all as bt_acme.Bank'):
+  assert 'behaviors, use `bt_acme.transfer` with them and their s' in card
+  message = 'one of its sub.*--bank=FOLDER to run_bt.*to bt_acme.transfer'
+  with pytest.raises(ValueError, match=message):
     bt_acme.load_behavior(bank.folder)
   other = bt_acme.train('Chain-5', **UNTIL_THE_FIRST_STEP)
   with pytest.raises(ValueError, match='expects actions 7'):
