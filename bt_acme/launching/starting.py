@@ -164,7 +164,8 @@ def check_budget(run: run_config.RunConfig) -> None:
 
   The budget of the last session is accepted, which its last steps may exceed.
   """
-  if 0 < provenance.max_actor_steps(run.workdir) <= run.max_actor_steps:
+  last = provenance.last_settings(run.workdir).get('max_actor_steps', 0)
+  if 0 < last <= run.max_actor_steps:
     return
   with saved_nodes.refusals(run):  # Damaged values can raise any error.
     steps = checkpoints.actor_steps(run.checkpoint_folder)

@@ -111,9 +111,10 @@ def add_error(
     variance' = (1 - b) (variance + b (x - mean)^2)
 
   Without decay, b is 1 / n, and the result is the moments of all errors
-  (Welford 1962), in float32 of about the last 65,536. With decay, the result is the moments of all errors up to the
-  first 1 / decay errors, and of an exponential window afterwards: the newest
-  error has the weight `decay`, and older errors have smaller weights.
+  (Welford 1962), in float32 of about the last 65,536. With decay, the result is
+  the moments of all errors up to the first 1 / decay errors, and of an
+  exponential window afterwards: the newest error has the weight `decay`, and
+  older errors have smaller weights.
 
   The count is limited to the length of the window, 1 / decay, so that no
   environment has more weight than its window in `merged`. The limit is at least
@@ -181,8 +182,8 @@ def add_distances(
     mean: float [...], the mean of the new distances.
     count: float [...], the number of new distances; 0 leaves d_m^2 unchanged.
     decay: 0 for the mean of all distances, in float32 of those of about the
-      last 65,536 observations; above 0, the step size of an exponential mean, which starts
-      at the first value.
+      last 65,536 observations; above 0, the step size of an exponential mean,
+      which starts at the first value.
 
   Returns:
     Statistics that include the distances.
