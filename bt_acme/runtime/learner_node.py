@@ -68,6 +68,8 @@ class LearnerNode(node.Node):
     self._next_poll = self._saved_at = context.clock()
     # The counts of the coordinator at the last poll.
     self._counts: Mapping[str, int] = {'actor_steps': 0, 'learner_steps': 0}
+    # The contents of the last checkpoint, once the learner has stopped.
+    self._final: saver.State | None = None
 
   def get_variables(self, names: Sequence[str]) -> list[Any]:
     """Returns the learner's variables by name."""
@@ -140,9 +142,10 @@ class LearnerNode(node.Node):
     # After training, evaluators still request the remaining evaluations.
     if self._has_ended:
       return node.POLL_SECONDS
+    # A run that resumes at its end does not learn any more.
+    learns = self._actor_steps < self._run.max_actor_steps
     try:
-      # A run that resumes at its end does not learn any more.
-      if self._actor_steps < self._run.max_actor_steps:
+      if learns:
         self.is_warm |= self._learner.advance(node.POLL_SECONDS)
     except RuntimeError:
       # The replay may have been told to stop before the learner.
@@ -151,7 +154,7 @@ class LearnerNode(node.Node):
       return node.AT_ONCE
     if self._context.clock() >= self._next_poll:
       self._poll_and_save()
-    return node.AT_ONCE
+    return node.AT_ONCE if learns else node.POLL_SECONDS
 
   def stop(self) -> None:
     """Saves, unless the final state of the run is already saved."""
@@ -194,13 +197,17 @@ class LearnerNode(node.Node):
 
   def _poll_and_save(self) -> None:
     """Polls the coordinator, then finishes the run or saves a checkpoint."""
-    phase, self._counts = self._poll()
+    phase, counts = self._poll()
     now = self._context.clock()
     self._next_poll = now + (node.POLL_SECONDS if self._run.has_nodes else 0.0)
+    if self._final is None:
+      self._counts = counts
     if phase >= node.Phase.LEARNER_FINISHES:
-      self._learner.flush()
-      _, self._counts = self._poll()
-      self._finish(None)
+      if self._final is None:
+        self._learner.flush()
+        _, self._counts = self._poll()
+      if not self._finish(None):
+        return
       if not self._learner.learner_steps:
         logging.warning(
           'The learner took no step, so the policy is untrained: the replay '
@@ -214,15 +221,16 @@ class LearnerNode(node.Node):
       return
     self._try_to_save(now)
 
-  def _finish(self, seconds: float | None) -> None:
-    """Writes the last checkpoint.
+  def _finish(self, seconds: float | None) -> bool:
+    """Writes the last checkpoint; see `saver.Saver.finish`.
 
     Args:
       seconds: the timeout for the replay in seconds; None if the run is over.
     """
     self._logger.flush()
     self._store_pending()
-    self._saver.finish(self._state(), seconds)
+    self._final = self._final or self._state()
+    return self._saver.finish(self._final, seconds)
 
   def _poll(self) -> tuple[int, Mapping[str, int]]:
     """Returns the phase and the counts."""

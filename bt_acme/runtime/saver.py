@@ -60,9 +60,10 @@ class Saver:
     self._clock = clock
     self._reuses_replay = reuses_replay
     self._task: Any = None
+    self._begun: State | None = None  # The newest state passed to `begin`.
     # Guards the directory, which has one writer, and the attributes below.
     self._lock = threading.Lock()
-    self._written: State | None = None  # The newest state.
+    self._written: State | None = None  # The newest state on the disk.
     self._is_closed = False
 
   @property
@@ -77,24 +78,31 @@ class Saver:
     in one process, any error but OSError is raised: it comes from `state()` of
     an environment or a behavior, and would recur in later checkpoints.
     """
+    self._begun = state
     self._task = self._start(lambda: self._run(state))
 
-  def finish(self, state: State, seconds: float | None = None) -> None:
+  def finish(self, state: State, seconds: float | None = None) -> bool:
     """Writes the last checkpoint.
 
     Args:
       state: the contents of the checkpoint.
-      seconds: the timeout for the replay in seconds. None waits indefinitely
-        and then removes all older replays, because the run is over.
+      seconds: the timeout for the replay in seconds. None does not wait for it,
+        and finally removes all older replays, because the run is over.
+
+    Returns:
+      Whether the checkpoint is complete. If it is not, because `seconds` is
+      None, call this method again later with the same state.
 
     Raises:
       OSError: if writing fails; the previous checkpoint is then unchanged.
     """
     deadline = None if seconds is None else self._clock() + seconds
     self._join(deadline)
-    if self.is_idle:
+    if self.is_idle and self._begun is not state:
       self.begin(state)
       self._join(deadline)
+    if seconds is None and not self.is_idle:
+      return False
     with self._lock:
       self._is_closed = True  # A replay that completes later is ignored.
       if self._written is not state:
@@ -102,11 +110,11 @@ class Saver:
         self._write(state, self._take_replay() if fresh else self._newest())
       if seconds is None:
         checkpoints.prune_replays(self._folder)
+    return True
 
   def _join(self, deadline: float | None) -> None:
-    if self._task is not None:
-      left = None if deadline is None else max(0, deadline - self._clock())
-      self._task.join(left)
+    if self._task is not None and deadline is not None:
+      self._task.join(max(0, deadline - self._clock()))
 
   def _run(self, state: State) -> None:
     """Writes one checkpoint."""

@@ -73,9 +73,14 @@ def save_one(tmp_path_factory):
   replay.client.mutate_priorities(table.TABLE, updates)
   held = contents(replay)
   limiter = replay.info().rate_limiter_info
-  make_saver(run, replay).finish(({'n': np.zeros([2])}, {}))
+  save(make_saver(run, replay), ({'n': np.zeros([2])}, {}))
   replay.close()
   return run, held, limiter
+
+
+def save(writer, state):
+  writer.begin(state)
+  writer._task.join()
 
 
 def copy(saved, tmp_path):
@@ -167,9 +172,7 @@ _FRAMES = episodes.make_shapes()._replace(frame=(42, 42, 1))
 
 
 def save_number(writer, number):
-  state = ({'n': _ARRAYS['n'] + number}, {'n': number})
-  writer.begin(state)
-  writer._task.join()
+  save(writer, ({'n': _ARRAYS['n'] + number}, {'n': number}))
 
 
 def newest_intact(run):

@@ -75,6 +75,12 @@ def wait(writer):
   assert writer.is_idle
 
 
+def finish(writer, last):
+  """Finishes a run."""
+  while not writer.finish(last):
+    wait(writer)
+
+
 def test_learning_continues_while_the_replay_is_written(source, folder):
   writer = saver.Saver(folder, source.take, source.clear)
   assert writer.is_idle
@@ -100,7 +106,11 @@ def test_no_more_than_two_replays_are_on_the_disk(source, folder, tmp_path):
     source.may_write.set()
     wait(writer)
     assert len(replays(tmp_path)) == min(number, 2)
-  writer.finish(state(5))
+  source.may_write.clear()
+  last = state(5)
+  assert not writer.finish(last)  # It does not wait for the replay.
+  source.may_write.set()
+  finish(writer, last)
   number, replay = newest(folder)
   assert number == 5 and len(replays(tmp_path)) == 1
   assert (replay.folder / 'chunks').read_text() == 'replay 5'
@@ -142,7 +152,7 @@ def test_only_the_final_checkpoint_raises(source, folder, caplog, monkeypatch):
   wait(writer)
   assert 'keeping the previous one: OSError: No space' in caplog.text
   with pytest.raises(OSError, match='No space left'):
-    writer.finish(state(2))
+    finish(writer, state(2))
   assert not os.listdir(folder)
 
 
@@ -169,6 +179,6 @@ def test_without_a_replay_of_its_own_no_checkpoint_is_written(source, folder):
 def test_files_are_copied_if_they_cannot_be_linked(source, folder, monkeypatch):
   monkeypatch.setattr(os, 'link', mock.Mock(side_effect=PermissionError))
   source.may_write.set()
-  saver.Saver(folder, source.take, source.clear).finish(state(1))
+  finish(saver.Saver(folder, source.take, source.clear), state(1))
   _, replay = newest(folder)
   assert (replay.folder / 'chunks').read_text() == 'replay 1'

@@ -27,6 +27,8 @@ ITERATION_SECONDS = {
 _OTHER_ITERATION_SECONDS = 0.1
 _RETRY_SECONDS = 0.5  # Delay before retrying a call to a node that is starting.
 _LATE_SECONDS = 5.0  # Maximum delay of a call of a lost process.
+# Maximum durations of background work. The watchdog waits less than the longer.
+_TASK_SECONDS = (3.0, 60.0)
 _LOST = -int(signal.SIGKILL)
 
 
@@ -113,8 +115,10 @@ class Process(disk_lib.Process):
 class Task:
   """Background work of a process, like a thread."""
 
-  def __init__(self, work):
+  def __init__(self, work, clock, seconds):
     self._work = work
+    self._clock = clock
+    self._ends = clock.now + seconds
 
   def run(self):
     """Does the work, unless `join` has already done it."""
@@ -125,9 +129,9 @@ class Task:
   def is_alive(self):
     return self._work is not None
 
-  def join(self, timeout=None):
-    # A short wait may time out before the work is done.
-    if timeout is None or timeout > 1.0:
+  def join(self, timeout):
+    assert timeout is not None, 'a process neither sends heartbeats nor stops'
+    if self._clock.now + timeout >= self._ends:
       self.run()
 
 
@@ -399,8 +403,9 @@ class Simulated(base.Engine):
 
   def start_task(self, process, work):
     """Starts background work of a process."""
-    task = Task(work)
-    self._run_later(self._random.uniform(0.0, 3.0), process, task.run)
+    seconds = self._random.uniform(0.0, self._random.choice(_TASK_SECONDS))
+    task = Task(work, self._clock, seconds)
+    self._run_later(seconds, process, task.run)
     return task
 
   def call(self, caller, title, method, *arguments, **named):

@@ -120,7 +120,8 @@ def _(real, self, point, learned):
 @_bug('a failed final save is ignored', learner_node.LearnerNode, '_finish')
 def _(real, self, seconds):
   with contextlib.suppress(OSError):
-    real(self, seconds)
+    return real(self, seconds)
+  return True
 
 
 _bug(
