@@ -26,7 +26,9 @@ _REPORT_SECONDS = 1.0
 _REPLAY_SECONDS = 4.0
 # Timeout in seconds for the last call to the coordinator.
 _LAST_POLL_SECONDS = 1.0
-_WARNING_SECONDS = 600.0  # Between two warnings of a full disk.
+# Seconds between two attempts to finish a run on a full disk, and between two
+# warnings.
+_RETRY_SECONDS, _WARNING_SECONDS = 5.0, 600.0
 
 
 # Makes the learner and the saver of its checkpoints, in the process of the
@@ -196,30 +198,56 @@ class LearnerNode(node.Node):
     return self._counts['actor_steps']
 
   def _poll_and_save(self) -> None:
-    """Polls the coordinator, then finishes the run or saves a checkpoint."""
+    """Polls the coordinator, then finishes the run or saves a checkpoint.
+
+    On a full disk, logs a warning; a later call tries again.
+    """
     phase, counts = self._poll()
     now = self._context.clock()
     self._next_poll = now + (node.POLL_SECONDS if self._run.has_nodes else 0.0)
     if self._final is None:
       self._counts = counts
-    if phase >= node.Phase.LEARNER_FINISHES:
-      if self._final is None:
-        self._learner.flush()
-        _, self._counts = self._poll()
-      if not self._finish(None):
-        return
-      if not self._learner.learner_steps:
-        logging.warning(
-          'The learner took no step, so the policy is untrained: the replay '
-          'held fewer than min_replay_size=%d sequences. Raise max_actor_steps '
-          'or lower min_replay_size.',
-          self._agent.config.replay.min_replay_size,
-        )
-      if self._agent.intrinsic is not None:
-        self._export(self._run.behavior_folder)
-      self._end(True)
+    is_over = phase >= node.Phase.LEARNER_FINISHES
+    try:
+      if is_over:
+        self._finish_run()
+      else:
+        self._save_if_due(now)
+    except OSError as error:
+      if not files.is_disk_full(error):
+        raise
+      if is_over:
+        self._next_poll = now + _RETRY_SECONDS
+      logging.log_every_n_seconds(
+        logging.WARNING,
+        'Disk full; %s: %s',
+        _WARNING_SECONDS,
+        'waiting for space to save the final state'
+        if is_over
+        else 'pausing checkpoints until pending snapshots and evaluations fit',
+        untrusted.one_line(error),
+      )
+
+  def _finish_run(self) -> None:
+    """Saves and exports the final state, which takes several calls.
+
+    The last call reports that the learner has ended.
+    """
+    if self._final is None:
+      self._learner.flush()
+      _, self._counts = self._poll()
+    if not self._finish(None):
       return
-    self._try_to_save(now)
+    if self._agent.intrinsic is not None:
+      self._export(self._run.behavior_folder)
+    if not self._learner.learner_steps:
+      logging.warning(
+        'The learner took no step, so the policy is untrained: the replay '
+        'held fewer than min_replay_size=%d sequences. Raise max_actor_steps '
+        'or lower min_replay_size.',
+        self._agent.config.replay.min_replay_size,
+      )
+    self._end(True)
 
   def _finish(self, seconds: float | None) -> bool:
     """Writes the last checkpoint; see `saver.Saver.finish`.
@@ -258,24 +286,13 @@ class LearnerNode(node.Node):
       del self._snapshots[0]
     self._evaluations.enqueue(self._actor_steps, self._learner)
 
-  def _try_to_save(self, now: float) -> None:
+  def _save_if_due(self, now: float) -> None:
     """Stores pending work, and starts a checkpoint if it is time to do so."""
-    try:
-      self._store_pending()
-      is_time = now - self._saved_at > self._run.checkpoint_period
-      if is_time and self._saver.is_idle:
-        self._saver.begin(self._state())
-        self._saved_at = now
-    except OSError as error:
-      if not files.is_disk_full(error):
-        raise
-      logging.log_every_n_seconds(
-        logging.WARNING,
-        'Disk full; pausing checkpoints until pending snapshots and '
-        'evaluations fit: %s',
-        _WARNING_SECONDS,
-        untrusted.one_line(error),
-      )
+    self._store_pending()
+    is_time = now - self._saved_at > self._run.checkpoint_period
+    if is_time and self._saver.is_idle:
+      self._saver.begin(self._state())
+      self._saved_at = now
 
   def _export(self, folder: str) -> None:
     """Exports the policy as a behavior to a directory."""

@@ -94,7 +94,8 @@ class Saver:
       None, call this method again later with the same state.
 
     Raises:
-      OSError: if writing fails; the previous checkpoint is then unchanged.
+      OSError: if writing fails; the previous checkpoint is then unchanged. If
+        `seconds` is None, the method may be called again.
     """
     deadline = None if seconds is None else self._clock() + seconds
     self._join(deadline)
@@ -104,8 +105,10 @@ class Saver:
     if seconds is None and not self.is_idle:
       return False
     with self._lock:
-      self._is_closed = True  # A replay that completes later is ignored.
+      # A replay that completes after the timeout is ignored.
+      self._is_closed = seconds is not None
       if self._written is not state:
+        self._begun = None  # If this fails, the next call begins again.
         fresh = not self._reuses_replay
         self._write(state, self._take_replay() if fresh else self._newest())
       if seconds is None:
@@ -157,4 +160,4 @@ class Saver:
 
   def _write(self, state: State, replay: checkpoints.Replay | None) -> None:
     checkpoints.save(self._folder, *state, replay)
-    self._written = state
+    self._written = self._begun = state

@@ -151,9 +151,17 @@ def test_only_the_final_checkpoint_raises(source, folder, caplog, monkeypatch):
   writer.begin(state(1))
   wait(writer)
   assert 'keeping the previous one: OSError: No space' in caplog.text
+  last = state(2)
   with pytest.raises(OSError, match='No space left'):
-    finish(writer, state(2))
+    finish(writer, last)
   assert not os.listdir(folder)
+  # A second attempt saves the current replay, too; a third has nothing to do.
+  monkeypatch.undo()
+  finish(writer, last)
+  finish(writer, last)
+  number, replay = newest(folder)
+  assert number == 2 and (replay.folder / 'chunks').read_text() == 'replay 3'
+  assert len(os.listdir(folder)) == 1
 
 
 def test_without_a_replay_of_its_own_no_checkpoint_is_written(source, folder):

@@ -11,6 +11,7 @@ import functools
 import queue as queue_lib
 import signal
 
+from bt_acme import files
 from bt_acme.runtime import events, heartbeats
 from bt_acme.runtime.engines import base
 from tests.simulation import clock as clock_lib
@@ -377,6 +378,9 @@ class Simulated(base.Engine):
 
   def _fail(self, process, error):
     """Ends a process whose node has raised an error."""
+    if process.label == 'learner' and process.has_started:
+      is_full = isinstance(error, OSError) and files.is_disk_full(error)
+      assert not is_full or process.is_told_to_stop, 'a full disk is an error'
     with contextlib.suppress(disk_lib.Crash, Blocked, Exception):
       with self._session.disk.used_by(process):
         process.node.close()
