@@ -27,6 +27,7 @@ from bt_acme.runtime import (
   freed_memory,
   interrupts,
   launch_checks,
+  output,
   progress,
   provenance,
   replay_checkpoints,
@@ -88,7 +89,7 @@ def start(
   except OSError as error:
     if not by_script or not files.is_disk_full(error):
       raise
-    print(
+    output.show(
       f'error: {error}. Free disk space, then rerun the same command to resume '
       f'workdir={run.workdir!r}.',
       file=sys.stderr,
@@ -97,13 +98,13 @@ def start(
   if code is None and by_script:
     completed = workdir.completed_steps(run.workdir)
     steps = tables.counted(completed, 'actor step')
-    print(
+    output.show(
       f'The run in {run.workdir} has completed its {steps}. Raise '
       'max_actor_steps to continue.'
     )
   stopped = [interrupts.exit_code(x) for x in interrupts.stop_signals()]
   if run.has_nodes and by_script and code in stopped:
-    print('Stopped. Rerun the same command to resume.')
+    output.show('Stopped. Rerun the same command to resume.')
   return code or 0
 
 
@@ -271,7 +272,7 @@ def _run_in_process(
     return 0
   if make_display is None:
     steps = engine.coordinator.get_counts().get('actor_steps', 0)
-    print(
+    output.show(
       f'Stopped after {tables.counted(steps, "actor step")}; state saved. '
       'Rerun the same command to resume.'
     )

@@ -6,7 +6,6 @@ supervisor prints the line, because it owns the terminal.
 """
 
 import collections
-import contextlib
 import datetime
 import importlib.util
 import math
@@ -20,6 +19,8 @@ if importlib.util.find_spec('ipywidgets') is None:
   from tqdm import tqdm
 else:
   from tqdm.auto import tqdm
+
+from bt_acme.runtime import output
 
 # The prefix of each progress line that a process sends to the supervisor. The
 # environment variable, `live` or `plain`, says how the supervisor shows it.
@@ -90,16 +91,14 @@ class Progress:
       self._show()
     if self._bar is not None:
       self._bar.close()
+      output.show('', end='', file=self._stream)  # The terminal may be gone.
 
   def _show(self) -> None:
     now = self._clock()
     self._next_time = now + self._seconds
     text = progress_line(self._values, self._max_actor_steps, self._speeds(now))
     if self._bar is None:
-      # Training continues after the end of a program that reads the lines.
-      with contextlib.suppress(OSError):
-        self._stream.write(f'{self._mark}{text}\n')
-        self._stream.flush()
+      output.show(f'{self._mark}{text}', file=self._stream)
     else:
       steps = int(self._values.get('actor_steps', 0))
       self._bar.n = min(steps, self._max_actor_steps)

@@ -14,7 +14,7 @@ import shutil
 import sys
 from typing import Any, BinaryIO
 
-from bt_acme.runtime import progress
+from bt_acme.runtime import output, progress
 
 _TAIL_LINES = 200  # Last lines of standard error, stored for a report.
 _REPORTED_LINES = 20  # Last lines in a report without a traceback.
@@ -81,10 +81,7 @@ class Terminal:
 
   def _write(self, stream: Any, text: str) -> None:
     if text:
-      # Training continues, and ends cleanly, after its terminal was closed.
-      with contextlib.suppress(OSError):
-        stream.write(text)
-        stream.flush()
+      output.show(text, end='', file=stream)
 
 
 class NodeLog:

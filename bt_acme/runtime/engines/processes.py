@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from bt_acme.runtime import events
+from bt_acme.runtime import events, output
 from bt_acme.runtime.engines import base, node_process, private_network
 
 # Executes a command that the kernel kills when its parent exits. This comes
@@ -59,11 +59,10 @@ class Processes(base.Engine):
     super().__init__(queue)
     self._namespaces = () if open_ports else private_network.make()
     if not self._namespaces and not open_ports:
-      print(
+      output.show(
         'Warning: this system forbids network namespaces, so the ports of the '
         'nodes can be reached from outside the run without a password. Use a '
-        'private network (see SECURITY.md).',
-        flush=True,
+        'private network (see SECURITY.md).'
       )
     # By title, each process and the thread that follows it.
     self._processes: dict[str, tuple[subprocess.Popen, threading.Thread]] = {}

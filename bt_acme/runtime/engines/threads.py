@@ -13,7 +13,7 @@ from typing import Any
 from absl import flags
 from launchpad.launch import worker_manager
 
-from bt_acme.runtime import events
+from bt_acme.runtime import events, output
 from bt_acme.runtime.engines import base
 
 # Launchpad's manager handles these signals even with register_signals=False.
@@ -32,10 +32,9 @@ class Threads(base.Engine):
 
   def __init__(self, queue: events.EventQueue):
     super().__init__(queue)
-    print(
+    output.show(
       'Warning: the ports of the nodes can be reached from other machines '
-      'without a password (see SECURITY.md).',
-      flush=True,
+      'without a password (see SECURITY.md).'
     )
     if not flags.FLAGS.is_parsed():
       flags.FLAGS.mark_as_parsed()
