@@ -10,6 +10,7 @@ that they are done.
 """
 
 import collections
+import contextlib
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -147,7 +148,10 @@ class Coordinator(node.Node):
       self._left[actor] -= actor_steps
       self._add({'actor_steps': actor_steps})
       for row in rows:
-        self._logger('actor').write({**self._counts, **row})
+        # The actor cannot report again, because its steps are counted. The
+        # logger keeps the row, and `iterate` raises an error that persists.
+        with contextlib.suppress(OSError):
+          self._logger('actor').write({**self._counts, **row})
       returns = [row['episode_return'] for row in rows]
       self._returns = (self._returns + returns)[-_RECENT:]
 

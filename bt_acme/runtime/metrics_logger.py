@@ -140,13 +140,13 @@ class MetricsLogger:
     seconds = round(self._session.seconds(time.time()), 3)
     marks = dict(zip(MARKS, (seconds, self._session.number), strict=True))
     self._waiting.append({**row, **marks})
-    self.write_waiting()
     curves = {k: v for k, v in row.items() if k not in _NO_SUMMARIES}
     self._summaries.write(_step_of(row), curves)
     for key, value in curves.items():
       if not math.isfinite(value) and key not in self._warned:
         self._warned.add(key)
         logging.warning('Non-finite metric %s=%s in row %s', key, value, row)
+    self.write_waiting()
 
   def write_waiting(self) -> bool:
     """Writes the buffered rows; returns whether all of them were written."""

@@ -135,24 +135,50 @@ def test_episodes_are_logged_with_their_actor_steps(make, tmp_path):
   assert progress['actor_steps'] == 30
 
 
+@pytest.fixture(name='fail_to_write')
+def make_failure(monkeypatch):
+  """Makes some writes of rows fail, from the second on."""
+  append, calls = metrics_logger.CSVTable.append, itertools.count(1)
+
+  def fail(number):
+    def append_or_fail(table, row):
+      if 1 < next(calls) <= number + 1:
+        raise OSError(errno.EIO, 'no answer')
+      append(table, row)
+
+    monkeypatch.setattr(metrics_logger.CSVTable, 'append', append_or_fail)
+
+  return fail
+
+
 def test_a_write_error_loses_no_row_of_an_evaluation(
-  make, tmp_path, monkeypatch
+  make, tmp_path, fail_to_write
 ):
   coordinator = make()
   rows = [{'evaluation_point': 0, 'episode_return': i} for i in range(3)]
-  append, calls = metrics_logger.CSVTable.append, itertools.count()
-
-  def fail_once(table, row):
-    if next(calls) == 1:
-      raise OSError(errno.EIO, 'no answer')
-    append(table, row)
-
-  monkeypatch.setattr(metrics_logger.CSVTable, 'append', fail_once)
+  fail_to_write(1)
   with pytest.raises(OSError, match='no answer'):
     coordinator.report_evaluation(0, rows)
   assert coordinator.report_evaluation(0, rows)
   written = scripts.rows(tmp_path, 'evaluator')
   assert [row['episode_return'] for row in written] == ['0', '1', '2']
+
+
+def test_a_write_error_loses_no_row_of_counted_steps(
+  make, tmp_path, fail_to_write
+):
+  coordinator = make()
+  coordinator.resume(START)
+  fail_to_write(4)
+  rows = [{'episode_return': i} for i in range(4)]
+  coordinator.report_acting(0, 0, 10, rows)  # Fails three times.
+  assert coordinator.get_counts()['actor_steps'] == 10
+  # The node fails, and the program restarts from its last checkpoint.
+  with pytest.raises(OSError, match='no answer'):
+    coordinator.iterate()
+  coordinator.iterate()
+  written = scripts.rows(tmp_path, 'actor')
+  assert [row['episode_return'] for row in written] == ['0', '1', '2', '3']
 
 
 def test_evaluations_wait_until_the_disk_has_space(
