@@ -89,6 +89,8 @@ class MetricsLogger:
     self._summaries = tensorboard_events.Summaries(folder)
     self._time_delta, self._keeps = time_delta, keeps
     self._clock = clock
+    # Read only once, because the time of day may be set back during the run.
+    self._epoch = time.time() - clock()
     self._next_time = -math.inf
     self._held_back: Mapping[str, Any] | None = None
     # Rows that are buffered while the disk is full.
@@ -137,7 +139,7 @@ class MetricsLogger:
 
   def _write_now(self, data: Mapping[str, Any]) -> None:
     row = {key: to_number(key, value) for key, value in data.items()}
-    seconds = round(self._session.seconds(time.time()), 3)
+    seconds = round(self._session.seconds(self._epoch + self._clock()), 3)
     marks = dict(zip(MARKS, (seconds, self._session.number), strict=True))
     self._waiting.append({**row, **marks})
     curves = {k: v for k, v in row.items() if k not in _NO_SUMMARIES}

@@ -90,13 +90,16 @@ def test_each_row_records_the_session_and_the_seconds(
   tmp_path, folder, monkeypatch
 ):
   session = provenance.Session(number=2, started=1_000.0, seconds_before=50.0)
-  monkeypatch.setattr(metrics_logger.time, 'time', lambda: 1_007.5)
+  # The time of day is set back after it was read once.
+  times, clock = iter([1_007.5]), iter([10.0, 11.0, 12.0])
+  monkeypatch.setattr(metrics_logger.time, 'time', lambda: next(times, 3.0))
   monkeypatch.setattr(provenance, 'current', lambda workdir: session)
-  _log(tmp_path, {'actor_steps': 1, 'environment': 3, 'epsilon': 0.5, 'x': 1})
+  row = {'actor_steps': 1, 'environment': 3, 'epsilon': 0.5, 'x': 1}
+  _log(tmp_path, row, clock=lambda: next(clock))
   assert scripts.rows(tmp_path, 'actor') == [
     {
       **{'actor_steps': '1', 'environment': '3', 'epsilon': '0.5', 'x': '1'},
-      **{'seconds': '57.5', 'session': '2'},
+      **{'seconds': '59.5', 'session': '2'},
     }
   ]
   # The other columns are not plotted as curves.
@@ -174,7 +177,7 @@ def test_a_cut_drops_later_rows(tmp_path, most, kept):
 
 
 def test_early_rows_are_dropped_except_for_the_last(tmp_path):
-  times = iter(range(0, 100, 4))
+  times = iter(range(0, 100, 3))
   rows = [{'actor_steps': step} for step in range(5)]
   _log(tmp_path, *rows, time_delta=10.0, clock=lambda: next(times))
   steps = [row['actor_steps'] for row in scripts.rows(tmp_path, 'actor')]

@@ -92,7 +92,9 @@ def test_seconds_continue_over_sessions(tmp_path, clock):
   assert session.seconds(START + 1_015) == 15.0
   # This session is killed; only its last row shows how long it ran.
   for label, seconds in (('actor', 4), ('learner', 2)):
-    logger = metrics_logger.MetricsLogger(tmp_path, label)
+    logger = metrics_logger.MetricsLogger(
+      tmp_path, label, clock=metrics_logger.time.time
+    )
     clock(seconds)
     logger.write({'actor_steps': 1})
     logger.close()
