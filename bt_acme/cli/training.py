@@ -17,6 +17,7 @@ from bt_acme.launching import (
   recorded_agent,
   starting,
 )
+from bt_acme.runtime import output
 
 FLAGS = absl_flags.FLAGS
 
@@ -91,5 +92,5 @@ def _train(settings: Any) -> int:
     if not exported_folder.is_complete(folder):
       call = f'bt_acme.load_run({run.workdir!r}).export({folder!r})'
       text = f'{folder} lacks the behavior. Export it again: {call}'
-    print(text)
+    output.show(text)
   return code
