@@ -207,7 +207,9 @@ def test_nodes_are_scheduled_started_stopped_and_released(
   def say(engine, title):
     engine.queue.put(events.Output(title, 'stdout', b'hello\n'))
 
-  code, engine = launch(learner_0=[say], coordinator_0=[finish])
+  code, engine = launch(
+    learner_0=[say], actor_0=[say], coordinator_0=[finish]
+  )
   assert code == 0
   calls = [(call, title) for _, call, title in engine.calls]
   assert calls == [
@@ -221,7 +223,8 @@ def test_nodes_are_scheduled_started_stopped_and_released(
   ]
   assert engine.environments['server/0']['GREETING'] == 'hello'
   assert 'GREETING' not in engine.environments['coordinator/0']
-  assert capsys.readouterr().err == '[learner/0] hello\n'
+  lines = capsys.readouterr().err.splitlines()
+  assert sorted(lines) == ['[actor/0] hello', '[learner/0] hello']
   log = (tmp_path / 'processes' / 'learner-0.log').read_text()
   assert log.startswith('--- ')
   assert log.endswith(', process 1 on 10.0.0.1\nhello\n')
