@@ -207,9 +207,7 @@ def test_nodes_are_scheduled_started_stopped_and_released(
   def say(engine, title):
     engine.queue.put(events.Output(title, 'stdout', b'hello\n'))
 
-  code, engine = launch(
-    learner_0=[say], actor_0=[say], coordinator_0=[finish]
-  )
+  code, engine = launch(learner_0=[say], actor_0=[say], coordinator_0=[finish])
   assert code == 0
   calls = [(call, title) for _, call, title in engine.calls]
   assert calls == [
