@@ -68,8 +68,9 @@ class Outcome(NamedTuple):
       return records.WRONG_FLAGS
     if self.signum:
       return 128 + self.signum
-    failed = bool(self.failed or self.blocked)
-    return int(failed) or _TIME_LIMIT * bool(self.left)
+    if self.failed or self.blocked:
+      return 1
+    return _TIME_LIMIT if self.left else 0
 
 
 class Worker:

@@ -41,7 +41,7 @@ from experiments.paper import (
 )
 from experiments.paper import options as options_lib
 
-_USAGE_ERROR, _FAILED = 2, 1
+_USAGE_ERROR = 2
 _SHOWN_DIAGNOSES = 20
 
 
@@ -133,7 +133,7 @@ def _make(options: argparse.Namespace) -> int:
   print(ended)
   if ended.wrong_flags:
     print(ended.wrong_flags, file=sys.stderr)
-  if options.command or ended.exit_code not in (0, _FAILED):
+  if options.command or ended.wrong_flags or ended.signum:
     return ended.exit_code
   _gather(folder)
   _report(options)

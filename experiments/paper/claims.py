@@ -121,7 +121,7 @@ def _shown(verdict: Verdict) -> str:
   """Formats a verdict, with the reasons if the claim is open."""
   if verdict.verdict != OPEN:
     is_narrow = any(f.one_pretraining for f in verdict.deciding)
-    return verdict.verdict + ' (one pre-training)' * is_narrow
+    return f'{verdict.verdict}{" (one pre-training)" if is_narrow else ""}'
   measured = [f for f in verdict.deciding if f.is_measured]
   reasons = []
   if len(measured) < len(verdict.deciding):

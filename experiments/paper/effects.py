@@ -181,11 +181,10 @@ def measure(effect: Effect, found: results.Results) -> Finding:
     for run in sample.runs
     if run.arm in artifacts.ZERO_SHOT or effect.statistic == 'gain'
   }
-  one_pretraining = bool(policies) and seeds > 1
-  one_pretraining &= len({policy[:3] for policy in policies}) == len(policies)
+  is_shared = len({policy[:3] for policy in policies}) == len(policies)
   return Finding(
     *(effect, estimate, seeds, shared, tuple(scales), tuple(problems)),
-    one_pretraining,
+    one_pretraining=bool(policies) and seeds > 1 and is_shared,
   )
 
 

@@ -142,6 +142,13 @@ def test_a_failed_run_is_shown_as_failed(run):
   assert 'has failed 3 times' in out and 'Not done (waiting): ' in out
 
 
+def test_a_time_limit_stops_the_work_and_the_report_shows_the_rest(run):
+  part = (f'--games={_ENV}', '--seeds=0', '--hours=1e-6')
+  code, out, _ = run('table3', *part, '--format=md', kind='waits')
+  assert code == 75 and ' 0 left' not in out
+  assert 'waiting' in (run.folder / 'report.md').read_text()
+
+
 def test_invalid_flags_stop_the_work_with_their_message(run):
   part = (f'--games={_ENV}', '--seeds=0')
   code, _, err = run('table3', *part, kind='wrong')
