@@ -49,7 +49,7 @@ def end_at_once() -> None:
   """
 
   def end(signum: int, frame: Any) -> None:
-    os.write(2, b'\nStopped by Ctrl-C; rerun the same command to continue.\n')
+    os.write(2, b'\nStopped by Ctrl-C. Rerun the same command.\n')
     os._exit(exit_code(signal.Signals(signum)))
 
   signal.signal(signal.SIGINT, end)

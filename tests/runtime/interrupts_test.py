@@ -83,7 +83,7 @@ print('continues')
 def test_a_signal_during_garbage_collection_ends_a_launch_script():
   done = python.run('-c', _ENDED)
   assert done.returncode == 130 and not done.stdout
-  assert done.stderr.strip().startswith('Stopped by Ctrl-C; rerun')
+  assert done.stderr.strip().startswith('Stopped by Ctrl-C. Rerun')
   assert done.stderr.count('\n') == 2  # The first one follows `^C`.
 
 

@@ -36,8 +36,8 @@ class IntrinsicStatistics(NamedTuple):
   behaviors store them by name.
 
   Attributes:
-    error_count: the number of RND errors so far; with `error_decay`, at most
-      the length of the window.
+    error_count: the number of RND errors so far; with `error_decay` or in
+      float32, at most the length of the window.
     error_mean: mu_e, the mean of these errors.
     error_variance: sigma_e^2, the variance of these errors.
     distance_count: the number of squared distances to neighbors so far.
