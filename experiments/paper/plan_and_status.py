@@ -80,7 +80,7 @@ def plan(
       ('all', total),
     )
   ]
-  header = ['', 'runs', 'left', 'actor steps', 'hours']
+  header = ['', 'runs', 'left', 'actor steps left', 'hours']
   source = (
     'based on the finished runs in this directory'
     if found and all(one.is_measured for one in found)
