@@ -1,8 +1,8 @@
 """Makes dm-acme 0.4.0 and rlax work with current JAX and TensorFlow.
 
 `import bt_acme` installs an import hook, which by itself costs no time. The
-hook acts when an incompatible module is first imported. It works in every
-process, because a worker that unpickles its function imports `bt_acme` first.
+hook acts when an incompatible module is first imported. A process that first
+unpickles a function of `bt_acme`, or of a module that imports it, has the hook.
 
 - dm-acme reads names that were removed from JAX. The hook restores them.
 - dm-acme imports gym, which prints a notice in every process. The hook

@@ -177,11 +177,13 @@ class AgentBuilder(builders.ActorLearnerBuilder):
       replay_client: the client that updates priorities; None to leave them
         unchanged.
       counter: the counter of `learner_steps`.
-      logger: the logger of metrics.
+      logger: the logger of metrics; None for Acme's, which shows them in the
+        log of absl.
       initial_params: initial parameters of the Q-network; None for random
         initialization.
     """
     del networks
+    logger = logger or loggers.make_default_logger('learner', save_data=False)
     updater = None
     if replay_client is not None:
       updater = priority_updates.PriorityUpdater(replay_client)

@@ -72,12 +72,13 @@ def choice(default: Any, *others: Any) -> Any:
 
   Args:
     default: the default, which is the first choice.
-    *others: the other choices, of the same type.
+    *others: the other choices, of the same type; they may repeat the default.
 
   Returns:
     A `dataclasses.field`; its metadata has the same names as that of `setting`.
   """
-  limits = {**setting(default).metadata, 'choices': (default, *others)}
+  choices = tuple(dict.fromkeys((default, *others)))
+  limits = {**setting(default).metadata, 'choices': choices}
   return dataclasses.field(default=default, metadata=limits)
 
 

@@ -4,6 +4,8 @@ import dataclasses
 
 from bt_acme.config import checks
 
+LOSSES = ('q_lambda', 'retrace')  # The keys of `core.targets.TARGETS`.
+
 
 @dataclasses.dataclass(frozen=True)
 class LearnerConfig:
@@ -60,7 +62,7 @@ class LearnerConfig:
     ```
   """
 
-  loss: str = checks.choice('q_lambda', 'retrace')
+  loss: str = checks.choice('q_lambda', *LOSSES)
   trace_decay: float = checks.setting(0.7, minimum=0, maximum=1)
   discount: float = checks.setting(0.99, minimum=0, maximum=1)
   value_rescaling_epsilon: float = checks.setting(1e-3, minimum=0)
@@ -99,5 +101,5 @@ class NGULearnerConfig(LearnerConfig):
     ```
   """
 
-  loss: str = checks.choice('retrace', 'q_lambda')
+  loss: str = checks.choice('retrace', *LOSSES)
   trace_decay: float = checks.setting(0.95, minimum=0, maximum=1)

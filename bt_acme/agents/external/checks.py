@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from acme import specs
-from acme.agents.jax import r2d2
-from acme.agents.jax.ppo import networks as ppo_networks
+from acme.agents.jax import impala, ppo, r2d2
 from acme.jax import networks as networks_lib
 
 from bt_acme import config as config_lib
@@ -73,7 +72,7 @@ def check_outputs(
   environment_spec: specs.EnvironmentSpec,
   agent_spec: specs.EnvironmentSpec,
 ) -> None:
-  """Raises ValueError for PPO, or without one output per choice.
+  """Raises ValueError for PPO and IMPALA, or without one output per choice.
 
   The outputs of networks other than Q-networks are unknown and not checked.
 
@@ -82,10 +81,12 @@ def check_outputs(
     environment_spec: the spec of the environment itself.
     agent_spec: the spec of the agent, including extra actions.
   """
-  if isinstance(networks, ppo_networks.PPONetworks):
+  learns = getattr(networks, 'direct_rl_networks', networks)  # Of AIL.
+  if isinstance(learns, (ppo.PPONetworks, impala.IMPALANetworks)):
     raise ValueError(
-      'PPO learns from the probabilities of its own choices, but some actions '
-      'are those of a behavior. Choose an agent that learns off-policy.'
+      f'An agent with {type(learns).__name__} learns from the probabilities of '
+      'its own choices, but some actions are those of a behavior. Choose an '
+      'agent that learns from values, such as DQN, R2D2 or TD3.'
     )
   if not outer_core.is_discrete(environment_spec):
     return

@@ -61,7 +61,8 @@ def scale_images(network_factory: NetworkFactory) -> NetworkFactory:
       as its `R2D2Networks`.
 
   Returns:
-    A function from an environment spec to networks that scale their inputs.
+    A function from an environment spec to networks that scale their inputs. It
+    raises ValueError if it does not find any.
 
   Example:
     ```python
@@ -74,8 +75,16 @@ def scale_images(network_factory: NetworkFactory) -> NetworkFactory:
 
   def make_networks(environment_spec: specs.EnvironmentSpec) -> Any:
     observations = jax.tree.map(_as_floats, environment_spec.observations)
-    return _scaling(
-      network_factory(environment_spec._replace(observations=observations))
+    networks = network_factory(
+      environment_spec._replace(observations=observations)
     )
+    scaled = _scaling(networks)
+    if scaled == networks:
+      raise ValueError(
+        f'scale_images: {type(networks).__name__} contains no '
+        'FeedForwardNetwork of dm-acme. Let the network divide uint8 images by '
+        '255 itself.'
+      )
+    return scaled
 
   return make_networks

@@ -63,15 +63,12 @@ class IntrinsicStatistics(NamedTuple):
     count, mean = _merged_mean(self.error_count, self.error_mean)
     spread = self.error_variance + (self.error_mean - mean) ** 2
     variance = np.sum(self.error_count * spread, axis=0) / np.maximum(count, 1)
-    return IntrinsicStatistics(
-      count,
-      mean,
-      variance,
-      *_merged_mean(self.distance_count, self.distance_mean),
-    )
+    distances = _merged_mean(self.distance_count, self.distance_mean)
+    merged = (count, mean, variance, *distances)
+    return IntrinsicStatistics(**dict(zip(self._fields, merged, strict=True)))
 
 
-NO_STATISTICS = IntrinsicStatistics(0.0, 0.0, 0.0, 0.0, 0.0)
+NO_STATISTICS = IntrinsicStatistics(*[0.0] * len(IntrinsicStatistics._fields))
 
 
 class Rewarded(NamedTuple):

@@ -1,12 +1,14 @@
 """Tests that incompatible agents, behaviors and environments are rejected."""
 
+import types
+
 import jax
 import numpy as np
 import pytest
 from acme import specs, wrappers
-from acme.agents.jax.ppo import networks as ppo_networks
+from acme.agents.jax import impala, ppo
 
-from bt_acme import behaviors
+from bt_acme import agents, behaviors
 from tests.agents.external import peers, scripted
 
 
@@ -29,10 +31,27 @@ def test_network_of_another_size_is_rejected_with_both_shapes(factory):
     builder.make_learner(jax.random.PRNGKey(0), factory(spec), iter(()))
 
 
-def test_ppo_is_rejected():
+@pytest.mark.parametrize(
+  'factory',
+  [
+    ppo.make_gym_networks,
+    lambda spec: impala.IMPALANetworks(*[None] * 5),
+    # Like the networks of adversarial imitation learning.
+    lambda spec: types.SimpleNamespace(
+      direct_rl_networks=ppo.make_gym_networks(spec)
+    ),
+  ],
+)
+def test_on_policy_agents_are_rejected(factory):
   builder = peers.build(spec=scripted.discrete_spec())
-  with pytest.raises(ValueError, match='an agent that learns off-policy'):
-    builder.make_networks(ppo_networks.make_gym_networks)
+  with pytest.raises(ValueError, match='an agent that learns from values'):
+    builder.make_networks(factory)
+
+
+def test_networks_that_cannot_be_scaled_are_rejected():
+  make_networks = agents.scale_images(lambda spec: (len, len))
+  with pytest.raises(ValueError, match='tuple contains no FeedForwardNetwork'):
+    make_networks(scripted.discrete_spec())
 
 
 def test_an_exported_policy_needs_matching_images(exported):
