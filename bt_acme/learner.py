@@ -63,7 +63,7 @@ def _copy(variables: assembly.Variables) -> assembly.Variables:
 
 
 def _finite(priorities: Any) -> np.ndarray:
-  """Waits for priorities; raises ValueError if the learner has diverged."""
+  """Waits for priorities; raises FloatingPointError unless all are finite."""
   values = np.asarray(priorities, np.float64)
   priorities_lib.check_finite(values)
   return values
@@ -133,7 +133,7 @@ class Learner:
     """Waits for the oldest pending step.
 
     Raises:
-      ValueError: if the learner has diverged.
+      FloatingPointError: if the learner has diverged.
     """
     # All transfers start before the first one is awaited.
     step = jax.device_get(self.pending[0])
@@ -152,7 +152,7 @@ class Learner:
     It is None before the first step.
 
     Raises:
-      ValueError: if the learner has diverged.
+      FloatingPointError: if the learner has diverged.
     """
     largest = copy.copy(self.largest_priority)
     for step in self.pending:
@@ -198,7 +198,7 @@ class Learner:
     No other process is involved, because they may already have exited.
 
     Raises:
-      ValueError: if the learner has diverged.
+      FloatingPointError: if the learner has diverged.
     """
     return {
       # The arrays include every started step, so all priorities count. They

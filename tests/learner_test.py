@@ -96,5 +96,5 @@ def test_a_diverged_learner_raises(make):
   sample.batch.reward.fill(np.nan)
   learner.start(sample)
   for ask in (learner.final_largest_priority, learner.finish, learner.finish):
-    with pytest.raises(ValueError, match='the learner has diverged. Lower'):
+    with pytest.raises(FloatingPointError, match='has diverged. Lower'):
       ask()

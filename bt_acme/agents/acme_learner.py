@@ -106,7 +106,7 @@ class Learner(learner_lib.Learner, acme.Learner):
     """Finishes the last step and publishes its parameters.
 
     Raises:
-      ValueError: if the learner has diverged.
+      FloatingPointError: if the learner has diverged.
     """
     if self._started is not None:
       self._finish(self._started)

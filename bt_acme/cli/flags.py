@@ -12,7 +12,8 @@ docstring of its class provides the help. A typical script:
   if __name__ == '__main__':
     flags.run_main(main, config.BTConfig)
 
-A user error ends the script with a one-line message and exit code 2.
+A user error ends the script with a one-line message and exit code 2, a full
+disk or a learner that diverges with exit code 1.
 """
 
 import dataclasses
@@ -26,13 +27,15 @@ from typing import Any
 
 from absl import app, flags, logging
 
+from bt_acme import files
 from bt_acme.config import checks, names
+from bt_acme.runtime import output
 
 FLAGS = flags.FLAGS
 _INDENT = ' ' * 6  # Of the texts of `--help`.
 Main = Callable[[list[str]], int | None]
 
-_USAGE_ERROR = 2
+_FAILURE, _USAGE_ERROR = 1, 2
 # Launchpad also defines this flag, but with fewer values. Unless overriding is
 # allowed, the second definition raises an error.
 _ALSO_LAUNCHPADS = 'lp_launch_type'
@@ -93,7 +96,8 @@ def run_main(main: Main, config_class: type | None = None) -> None:
   """Parses the flags, runs `main`, and exits with the code that it returns.
 
   If `main` raises a ValueError, the script prints one line, `error: ...`, and
-  exits with code 2; `--verbosity=1` also prints the traceback.
+  exits with code 2. For a full disk or a learner that diverges, it does the
+  same with code 1. `--verbosity=1` also prints the traceback.
 
   Args:
     main: the main function, called with the remaining command line.
@@ -111,9 +115,21 @@ def _run(main: Main, argv: list[str]) -> int | None:
   try:
     return main(argv)
   except ValueError as error:
-    if logging.get_verbosity() >= logging.DEBUG:
-      traceback.print_exc()
-    return _usage_error(str(error))
+    return _report(str(error), _USAGE_ERROR)
+  except FloatingPointError as error:  # The learner has diverged.
+    return _report(str(error), _FAILURE)
+  except OSError as error:
+    if not files.is_disk_full(error):
+      raise
+    advice = 'Free disk space, then rerun the same command.'
+    return _report(f'{error}. {advice}', _FAILURE)
+
+
+def _report(message: str, code: int) -> int:
+  """Prints the exception that is being handled, and returns the exit code."""
+  if logging.get_verbosity() >= logging.DEBUG:
+    traceback.print_exc()
+  return _error(message, code)
 
 
 def _parse(config_class: type | None, argv: list[str]) -> list[str]:
@@ -125,20 +141,20 @@ def _parse(config_class: type | None, argv: list[str]) -> list[str]:
   try:
     rest: list[str] = FLAGS(argv)
   except flags.Error as error:
-    sys.exit(_usage_error(f'{error} (--help lists all flags)'))
+    sys.exit(_error(f'{error} (--help lists all flags)'))
   if len(rest) > 1:
     sys.exit(
-      _usage_error(
+      _error(
         f'{rest[1]!r} is not a flag. Write --NAME=VALUE; --help lists all.'
       )
     )
   return rest
 
 
-def _usage_error(message: str) -> int:
+def _error(message: str, code: int = _USAGE_ERROR) -> int:
   one_line = ' '.join(message.split())
-  print(f'error: {one_line}', file=sys.stderr)
-  return _USAGE_ERROR
+  output.show(f'error: {one_line}', file=sys.stderr)
+  return code
 
 
 def _help(script: str, config_class: type | None) -> str:

@@ -64,10 +64,11 @@ def check_finite(priorities: npt.ArrayLike) -> None:
   """Checks that all priorities are finite.
 
   Raises:
-    ValueError: if a priority is not finite, because the learner has diverged.
+    FloatingPointError: if a priority is not finite, because the learner has
+      diverged.
   """
   if not np.isfinite(priorities).all():
-    raise ValueError(
+    raise FloatingPointError(
       'A priority is not finite, because Q-values or rewards are not: the '
       'learner has diverged. Lower learning_rate or max_gradient_norm.'
     )

@@ -7,11 +7,10 @@ import functools
 import os
 import pathlib
 import shutil
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bt_acme import assembly, compilation_cache, environments, files
+from bt_acme import assembly, compilation_cache, environments
 from bt_acme import config as config_lib
 from bt_acme.behaviors import exported_folder
 from bt_acme.config import checks, placement
@@ -62,10 +61,11 @@ def start(
       If any of them returns True, the run saves its state and stops.
 
   Returns:
-    The exit code of the process. If the disk is full, an error is printed and
-    the code is 1.
+    The exit code of the process.
 
   Raises:
+    FloatingPointError: if the learner of a run in one process has diverged.
+    OSError: if the disk is full, when the run starts or in one process.
     ValueError: before anything starts, if the settings are invalid or if
       another run uses the workdir.
   """
@@ -83,18 +83,8 @@ def start(
     return _run_in_process(run, agent, initial_params, make_display, callbacks)
 
   identity = {**(identity or {}), **({} if run.has_nodes else ENGINE)}
-  try:
-    with workdir_lock.held(run.workdir):
-      code = run_session(run, agent.config, identity, execute)
-  except OSError as error:
-    if not by_script or not files.is_disk_full(error):
-      raise
-    output.show(
-      f'error: {error}. Free disk space, then rerun the same command to resume '
-      f'workdir={run.workdir!r}.',
-      file=sys.stderr,
-    )
-    return 1
+  with workdir_lock.held(run.workdir):
+    code = run_session(run, agent.config, identity, execute)
   if code is None and by_script:
     completed = workdir.completed_steps(run.workdir)
     steps = tables.counted(completed, 'actor step')

@@ -83,7 +83,7 @@ def from_q_values(
     if the last step before a truncation is the only trained step.
 
   Raises:
-    ValueError: if a Q-value or a reward is not finite.
+    FloatingPointError: if a Q-value or a reward is not finite.
   """
   # The burn-in is trained only at the start of an episode (`core.burn_in`).
   first = block.sequence[0].steps['prev_action'][0]

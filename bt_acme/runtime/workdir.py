@@ -29,7 +29,7 @@ def claim(
   """Claims the workdir for a run, or recognizes it as the run's own.
 
   Args:
-    run: the run.
+    run: the run, whose workdir is locked and therefore writable.
     config: the agent's configuration.
     extra: additional identity of the run, such as its behaviors and initial
       weights.
@@ -39,8 +39,7 @@ def claim(
 
   Raises:
     ValueError: if the workdir was created with other settings, which the
-      message names, contains other files, or cannot be written. Nothing is
-      written in that case.
+      message names, or contains other files. Nothing is written in that case.
   """
   identity = resume_checks.identity_of(run, config, extra or {})
   folder = pathlib.Path(run.workdir)
@@ -71,13 +70,7 @@ def claim(
         'Choose an empty or new directory.'
       )
   recorded = {name: getattr(run, name) for name in resume_checks.RECORDED}
-  try:
-    files.write_json(path, {**identity, 'began_with': recorded})
-  except OSError as error:
-    raise ValueError(
-      f'workdir={run.workdir!r} is not writable: {error}. Choose another '
-      'workdir.'
-    ) from error
+  files.write_json(path, {**identity, 'began_with': recorded})
   return False
 
 

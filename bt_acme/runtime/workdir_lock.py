@@ -35,6 +35,7 @@ def held(workdir: str) -> Iterator[None]:
     workdir: the directory of the run.
 
   Raises:
+    OSError: if the disk is full.
     ValueError: if another run holds the lock, or if the directory is not
       writable.
   """
@@ -43,6 +44,8 @@ def held(workdir: str) -> Iterator[None]:
     files.make_folder(path.parent)
     file = _take(path, workdir)
   except OSError as error:
+    if files.is_disk_full(error):
+      raise
     raise ValueError(
       f'workdir={workdir!r} is not writable: {error}. Correct this, or '
       'choose another workdir.'

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from unittest import mock
 
 import pytest
 from absl import flags as absl_flags
@@ -91,6 +92,12 @@ def test_a_user_error_prints_one_line_and_exits_with_code_2(
 def test_verbosity_shows_the_traceback_of_a_user_error(run):
   done = run('--batch_size=-1', '--verbosity=1')
   assert 'Traceback' in done.stderr and 'error: batch_size=-1' in done.stderr
+
+
+def test_a_diverged_learner_prints_one_line_and_exits_with_code_1(capsys):
+  error = FloatingPointError('it has\ndiverged.')
+  assert flags._run(mock.Mock(side_effect=error), []) == 1
+  assert capsys.readouterr().err == 'error: it has diverged.\n'
 
 
 def test_help_lists_own_flags_and_all_settings(run):

@@ -56,17 +56,24 @@ def make_train(run):
   return train
 
 
-def test_a_full_disk_is_reported_in_one_line(run, tmp_path):
+@pytest.mark.parametrize(
+  'script, argument, largest_file',
+  [
+    ('run_ngu', IN_PROCESS, 1_000),  # Too small for the settings.
+    ('run_continual', '--bank={0}/bank', 20_000),  # And for a checkpoint.
+  ],
+)
+def test_a_full_disk_is_reported_in_one_line(
+  run, tmp_path, script, argument, largest_file
+):
   code, _, errors = run(
-    *('run_ngu', *scripts.TINY, *scripts.NGU, IN_PROCESS),
-    f'--workdir={tmp_path / "run"}',
-    '--max_actor_steps=200',
-    largest_file=20_000,  # Enough for the settings, but not for a checkpoint.
+    *(script, *scripts.TINY, IN_PROCESS, argument.format(tmp_path)),
+    *(f'--workdir={tmp_path / "run"}', '--max_actor_steps=200'),
+    largest_file=largest_file,
   )
   assert code == 1
   assert 'Traceback' not in errors and '\nerror: ' in f'\n{errors}', errors
-  assert 'File too large' in errors.splitlines()[-1]
-  assert f"same command to resume workdir='{tmp_path}" in errors
+  assert 'File too large. Free disk space, then' in errors.splitlines()[-1]
 
 
 @pytest.fixture(name='ngu', scope='module')

@@ -6,6 +6,7 @@ import pathlib
 import socket
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 
@@ -172,7 +173,12 @@ def test_without_kernel_locks_the_process_id_decides(
       take(workdir)
 
 
-def test_an_unwritable_directory(tmp_path):
+def test_an_unwritable_directory(tmp_path, monkeypatch):
   (tmp_path / 'run').write_text('a file')
-  with pytest.raises(ValueError, match="workdir='.*/run' is not writable"):
-    take(str(tmp_path / 'run'))
+  for name in ('run', 'x' * 300):
+    with pytest.raises(ValueError, match=f"='.*/{name}' is not writable"):
+      take(str(tmp_path / name))
+  full = OSError(workdir_lock.errno.ENOSPC, 'full')
+  monkeypatch.setattr(workdir_lock.os, 'fsync', mock.Mock(side_effect=full))
+  with pytest.raises(OSError, match='full'):
+    take(str(tmp_path / 'other'))

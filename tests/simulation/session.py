@@ -226,16 +226,14 @@ class Session:
         return self._launch()
     except disk_lib.Crash:
       return 'killed'
-    except (OSError, ValueError) as error:
+    except OSError as error:
       # A full disk must not hide a violation.
       hidden = error.__context__
       while hidden is not None:
         if isinstance(hidden, AssertionError):
           raise hidden from None
         hidden = hidden.__context__
-      # `workdir_lock.held` and `workdir.claim` raise it on a full disk.
-      cause = error.__cause__ if isinstance(error, ValueError) else error
-      if not (isinstance(cause, OSError) and files.is_disk_full(cause)):
+      if not files.is_disk_full(error):
         raise
       return 1
     finally:

@@ -99,7 +99,7 @@ class InProcessLearner(learner_lib.Learner):
     """Waits for the pending steps, and sets the priorities.
 
     Raises:
-      ValueError: if the learner has diverged.
+      FloatingPointError: if the learner has diverged.
     """
     while self.pending:
       step = self.finish()
