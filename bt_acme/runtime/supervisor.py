@@ -175,10 +175,10 @@ class Supervisor:
     if end.culprit is not None and code is not None:
       failures = [end.culprit.describe_end()]
     if failures:
-      self._terminal.log('\n'.join(failures))
+      self._terminal.note('\n'.join(failures))
       code = 1 if code == 0 else code
     if code is not None and self._engine.in_this_process and self._running():
-      self._terminal.log(
+      self._terminal.note(
         'Some nodes did not stop in time. Exiting the process to end them.'
       )
       os._exit(code)

@@ -55,7 +55,7 @@ class Terminal:
     self.log(text)
     with contextlib.suppress(OSError):  # The terminal shows the line anyway.
       self._log_file.parent.mkdir(parents=True, exist_ok=True)
-      with self._log_file.open('a') as file:
+      with self._log_file.open('a', encoding='utf-8') as file:
         file.write(f'{_now()} {text}\n')
 
   def status(self, text: str) -> None:

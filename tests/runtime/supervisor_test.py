@@ -299,14 +299,17 @@ def test_an_actor_restarts_while_the_others_keep_running(
   assert engine.titles('place').count('actor/0') == 1
 
 
-def test_each_node_has_a_restart_budget(launch, capsys):
+def test_each_node_has_a_restart_budget(launch, tmp_path, capsys):
   code, engine = launch(most=2, actor_0=[die] * 2, actor_1=[die] * 3)
   assert code == 1
   assert sorted(engine.restarted) == [
     *('actor/0 1', 'actor/0 2'),
     *('actor/1 1', 'actor/1 2'),
   ]
-  assert 'error: actor/1 was killed (SIGKILL)' in capsys.readouterr().err
+  errors = capsys.readouterr().err
+  assert '\nerror: actor/1 was killed (SIGKILL)' in errors
+  end = errors[errors.index('error: actor/1') :]
+  assert (tmp_path / 'processes' / 'launcher.log').read_text().endswith(end)
 
 
 def test_a_budget_limits_restarts_per_hour():
