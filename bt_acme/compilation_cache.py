@@ -1,8 +1,8 @@
 """Caches functions compiled by JAX across processes and runs.
 
 JAX disables its compilation cache by default. bt_acme enables the cache at the
-start of a run, in a directory below the user's cache directory. Set
-`JAX_COMPILATION_CACHE_DIR` to use another directory, or
+start of each process of a run, in a directory below the user's cache directory.
+Set `JAX_COMPILATION_CACHE_DIR` to use another directory, or
 `JAX_ENABLE_COMPILATION_CACHE=false` to disable the cache.
 """
 
@@ -14,11 +14,9 @@ from typing import Any
 
 import jax
 
-_FOLDER = 'JAX_COMPILATION_CACHE_DIR'
 # A process may read an entry while another writes it, and then compiles the
 # function itself. JAX warns about this, but no user can change it.
 _HARMLESS = 'Error reading persistent compilation cache entry'
-_WARNINGS = 'PYTHONWARNINGS'
 
 
 def root() -> pathlib.Path:
@@ -47,30 +45,18 @@ def _cpu() -> str:
   return hashlib.sha256(''.join(lines[:1]).encode()).hexdigest()[:8]
 
 
-def _defaults() -> dict[str, Any]:
-  return {
-    _FOLDER: str(folder()),
-    # Reading the cache takes about as long as shorter compilations.
-    'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': 0.1,
-    'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': -1,
-  }
-
-
-def variables() -> dict[str, str]:
-  """Returns environment variables that enable the cache in new processes."""
-  own = os.environ.get(_WARNINGS)  # The last filter that matches decides.
-  return {
-    **{name: os.environ.get(name, str(x)) for name, x in _defaults().items()},
-    _WARNINGS: f'ignore:{_HARMLESS}:UserWarning' + (f',{own}' if own else ''),
-  }
-
-
 def enable() -> None:
   """Enables the cache in this process, for future compilations."""
   warnings.filterwarnings('ignore', _HARMLESS, UserWarning)
   settings: Any = jax.config
   if settings.jax_compilation_cache_dir is not None:
     return
-  for name, value in _defaults().items():
-    if name not in os.environ:
-      settings.update(name.lower(), value)
+  defaults = {
+    'jax_compilation_cache_dir': str(folder()),
+    # Reading the cache takes about as long as shorter compilations.
+    'jax_persistent_cache_min_compile_time_secs': 0.1,
+    'jax_persistent_cache_min_entry_size_bytes': -1,
+  }
+  for name, value in defaults.items():
+    if name.upper() not in os.environ:
+      settings.update(name, value)

@@ -8,8 +8,6 @@ import contextlib
 import math
 import os
 
-from bt_acme import compilation_cache
-
 _CPU = {'JAX_PLATFORMS': 'cpu'}
 
 # JAX would otherwise report each kind of device that the machine lacks.
@@ -79,7 +77,7 @@ def gpu_share(label: str) -> float:
 
 def by_label() -> dict[str, dict[str, str]]:
   """Returns the environment variables of the processes of each label."""
-  variables = {
+  return {
     'coordinator': _CPU,
     'replay': _CPU,
     'learner': {**_ACCELERATOR, **HUGE_PAGES},
@@ -87,5 +85,3 @@ def by_label() -> dict[str, dict[str, str]]:
     'actor': one_core(),
     'evaluator': one_core(),
   }
-  cache = compilation_cache.variables()
-  return {label: {**cache, **own} for label, own in variables.items()}

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import launchpad as lp
 from launchpad import context as lp_context
 
+from bt_acme import compilation_cache
 from bt_acme.runtime import heartbeats, provenance
 from bt_acme.runtime import node as node_lib
 
@@ -33,6 +34,7 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
     *arguments: the arguments of the node.
     **clients: handles of other nodes, by the name of the context's field.
   """
+  compilation_cache.enable()
   lp.register_stop_handler(heartbeats.report_stopping)
   return node_class(
     *arguments,

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from bt_acme import compilation_cache
 from bt_acme.runtime import environment_variables
 from experiments.harness import processes
 
@@ -58,7 +57,9 @@ def parse(text: str) -> list[processes.Slot]:
         f'{len(left)} are left. Choose from cpu:1 to cpu:{len(left)}.'
       )
     slots += [
-      processes.Slot(f'core {core}', _one_core(), frozenset([core]))
+      processes.Slot(
+        f'core {core}', environment_variables.one_core(), frozenset([core])
+      )
       for core in left[:number]
     ]
     left = left[number:]
@@ -67,7 +68,7 @@ def parse(text: str) -> list[processes.Slot]:
 
 def unpinned(number: int) -> list[processes.Slot]:
   """Returns slots of one thread each, which are not pinned to cores."""
-  return [processes.Slot('', _one_core())] * number
+  return [processes.Slot('', environment_variables.one_core())] * number
 
 
 def check(slots: Sequence[processes.Slot]) -> None:
@@ -92,18 +93,13 @@ def check(slots: Sequence[processes.Slot]) -> None:
       )
 
 
-def _one_core() -> dict[str, str]:
-  return {**environment_variables.one_core(), **compilation_cache.variables()}
-
-
 def _gpu(device: str, share: int, text: str) -> list[processes.Slot]:
   if not 0 < share <= _MOST_ON_A_GPU:
     raise ValueError(
       f'slots={text!r}: {share} runs cannot share a GPU. Choose from 1 to '
       f'{_MOST_ON_A_GPU} runs.'
     )
-  variables = compilation_cache.variables()
-  variables['CUDA_VISIBLE_DEVICES'] = device
+  variables = {'CUDA_VISIBLE_DEVICES': device}
   if share > 1:
     fraction = _GPU_MEMORY / share - _SERVER_MEMORY
     variables['XLA_PYTHON_CLIENT_MEM_FRACTION'] = f'{fraction:.3f}'

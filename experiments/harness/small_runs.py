@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Union
 import numpy as np
 
 import bt_acme
-from bt_acme import assembly, behaviors, files
+from bt_acme import assembly, behaviors, compilation_cache, files
 from bt_acme import config as config_lib
 from bt_acme.behaviors import lookup
 from bt_acme.config import names, presets
@@ -274,6 +274,7 @@ def _execute(
 ) -> None:
   """Trains and evaluates, then writes the result atomically."""
   start = time.monotonic()
+  compilation_cache.enable()  # Not every kind of run starts a learner.
   agent, states, episodes = _learn(run, folder, report)
   if not episodes:  # No episode has ended.
     episodes = dict.fromkeys(_curves(run), np.zeros(0))

@@ -1,6 +1,7 @@
 """The nodes of a run, which do not depend on how they are started."""
 
 import json
+from unittest import mock
 
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
@@ -42,6 +43,16 @@ def test_only_learner_and_inference_see_the_accelerator():
   on_cpu = {k for k, v in variables.items() if v.get('JAX_PLATFORMS') == 'cpu'}
   assert on_cpu == set(program.groups) - {'learner', 'inference'}
   assert variables['actor']['OMP_NUM_THREADS'] == '1'
+
+
+def test_each_machine_has_a_cache_of_its_own(monkeypatch):
+  enable = mock.Mock()
+  monkeypatch.setattr(executables.compilation_cache, 'enable', enable)
+  monkeypatch.setattr(executables.lp, 'register_stop_handler', mock.Mock())
+  executables.make_node(mock.Mock())
+  enable.assert_called_once_with()
+  by_label = environment_variables.by_label()
+  assert not any('CACHE' in name for x in by_label.values() for name in x)
 
 
 # Unpickles functions, as Launchpad processes do first, and prints whether each
