@@ -8,6 +8,7 @@ import socket
 
 from bt_acme import assembly, memory_check
 from bt_acme import config as config_lib
+from bt_acme.config import placement
 from bt_acme.config import run as run_config
 from bt_acme.runtime import devices, environment_variables
 
@@ -46,7 +47,7 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
     # A TPU multiplies in bfloat16 and may store operands in no other form.
     _check_devices(run, agent, 'TPU chips', chips, 2)
   _check_budget(run, agent.config.replay)
-  if run.replay_port:
+  if run.replay_port and placement.parse(run.placement)['replay']['here']:
     _check_free(run.replay_port)
 
 

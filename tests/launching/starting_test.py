@@ -1,6 +1,8 @@
 """Tests that launch scripts reject invalid settings before anything starts."""
 
+import dataclasses
 import inspect
+from unittest import mock
 
 import pytest
 
@@ -9,7 +11,7 @@ from bt_acme import config as config_lib
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.launching import starting
-from bt_acme.runtime import launcher
+from bt_acme.runtime import launch_checks, launcher
 from tests.agents import fakes
 
 
@@ -35,6 +37,19 @@ def test_more_environments_in_the_list_than_in_the_run(settings, message):
   agent = assembly.Agent(fakes.make_config(), fakes.SPEC)
   with pytest.raises(ValueError, match=f'lists 3 .* than .*{message}'):
     starting.check(run, agent)
+
+
+def test_the_port_of_a_replay_elsewhere_is_not_checked(monkeypatch):
+  taken = mock.Mock(side_effect=ValueError('taken'))
+  monkeypatch.setattr(launch_checks, '_check_free', taken)
+  agent = assembly.Agent(fakes.make_config(), fakes.SPEC)
+  run = run_config.RunConfig(
+    lp_launch_type='ray', ray_address='auto', replay_port=7000
+  )
+  with pytest.raises(ValueError, match='taken'):
+    launch_checks.check(run, agent)
+  placed = dataclasses.replace(run, placement='replay:role=replay')
+  launch_checks.check(placed, agent)
 
 
 def test_the_setting_lists_all_engines_with_their_options():
