@@ -27,6 +27,10 @@ if os.getppid() == int(sys.argv[1]):
   os.execv(sys.argv[2], sys.argv[2:])
 """
 
+# Time for SIGKILL to end a process, whose output `node_process` reads for half
+# as long. A process that waits for a dead disk takes longer: it is left behind.
+_EXIT_SECONDS = 10.0
+
 # The launcher, not the process itself, kills a node that does not stop.
 NO_NOTICE = ('--lp_termination_notice_secs=-1',)
 
@@ -100,8 +104,8 @@ class Processes(base.Engine):
     """Ends a process; see `base.Engine`."""
     self.signal(title, signal.SIGKILL)
     if title in self._processes:
-      _, thread = self._processes.pop(title)
-      thread.join()
+      self._processes[title][1].join(_EXIT_SECONDS)
+      del self._processes[title]
 
   def close(self) -> None:
     """Closes the private network."""
@@ -115,6 +119,12 @@ class Processes(base.Engine):
     pipes: Mapping[str, IO[bytes]],
   ) -> None:
     """Posts the output of a process, and finally its exit."""
+
+    def post(event: events.Event) -> None:
+      # The process may have been left behind.
+      if process in self._processes.get(title, ()):
+        self._queue.put(event)
+
     for stream, data in node_process.follow(process, pipes):
-      self._queue.put(events.Output(title, stream, data))
-    self._queue.put(events.NodeExited(title, process.returncode))
+      post(events.Output(title, stream, data))
+    post(events.NodeExited(title, process.returncode))

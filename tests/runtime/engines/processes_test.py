@@ -2,6 +2,7 @@
 
 import collections
 import os
+import queue as queue_lib
 import signal
 import socket
 import sys
@@ -130,6 +131,22 @@ def test_a_node_that_could_not_be_started_takes_signals_and_is_released():
     engine.signal('worker/0', signum)
   engine.release('worker/0')
   engine.close()
+
+
+def test_a_process_that_cannot_be_killed_is_left_behind(monkeypatch):
+  monkeypatch.setattr(processes, '_EXIT_SECONDS', 0.1)
+  monkeypatch.setattr(node_process, 'send', lambda *args: None)
+  queue = events.EventQueue()
+  engine = processes.Processes(queue, open_ports=True)
+  words = [sys.executable, '-c', 'import time; time.sleep(60)']
+  command = types.SimpleNamespace(command_as_list=words)
+  engine.start('worker/0', command, {})
+  process, thread = engine._processes['worker/0']
+  engine.release('worker/0')
+  process.kill()  # It ends after all.
+  thread.join()
+  with pytest.raises(queue_lib.Empty):
+    queue.get(timeout=0.0)
 
 
 @pytest.mark.parametrize('start_new_session', [False, True])
