@@ -145,6 +145,8 @@ def read(workdir: str) -> dict[str, Any]:
 def seconds_until_end(session: Mapping[str, Any]) -> float | None:
   """Returns the seconds that a run took until the end of a session.
 
+  A session whose end precedes its start counts as 0 seconds: the clock was set.
+
   Args:
     session: one of the `sessions` of the record.
 
@@ -154,7 +156,8 @@ def seconds_until_end(session: Mapping[str, Any]) -> float | None:
   if session.get('ended') is None:
     return None
   before: float = session['seconds_before']
-  return before + _time(session['ended']) - _time(session['started'])
+  lasted = _time(session['ended']) - _time(session['started'])
+  return before + max(0.0, lasted)
 
 
 def _change_last(workdir: str, **values: Any) -> None:

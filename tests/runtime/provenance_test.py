@@ -108,6 +108,10 @@ def test_seconds_continue_over_sessions(tmp_path, clock):
   # The next session was killed before it wrote a row.
   provenance.begin(workdir, {})
   assert provenance.current(workdir).seconds_before == 16.0
+  clock(-500)  # The clock of the machine is set back.
+  provenance.end(workdir)
+  provenance.begin(workdir, {})
+  assert provenance.current(workdir).seconds_before == 16.0
 
 
 def test_a_record_with_the_old_name_of_sessions_is_continued(tmp_path):
