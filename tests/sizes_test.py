@@ -23,7 +23,7 @@ AT_MOST = {
   'lines of code in benchmarks': 2_605,
   'classes': 245,
   'public class names that several classes have': 2,
-  'lines of tests': 30_470,
+  'lines of tests': 30_517,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

@@ -45,21 +45,15 @@ class InProcessReplay:
     return len(self._items)
 
   def write(self, block: blocks.FinishedBlock, priority: float) -> None:
-    """Inserts the sequence that a block completes, if any."""
-    if block.sequence:
-      self.insert(*block.sequence_data(), priority)
+    """Inserts the sequence that a block completes, if any.
 
-  def insert(
-    self,
-    payloads: tuple[bytes, ...],
-    recurrent_state: np.ndarray,
-    priority: float,
-  ) -> None:
-    """Inserts a sequence of 1 to K blocks; a full replay evicts its oldest."""
-    slot = self.num_inserts % self._config.max_replay_size
-    self._items[slot : slot + 1] = [(payloads, recurrent_state)]
-    self._weights[slot] = priority**self._config.priority_exponent
-    self.num_inserts += 1
+    A full replay evicts its oldest.
+    """
+    if block.sequence:
+      slot = self.num_inserts % self._config.max_replay_size
+      self._items[slot : slot + 1] = [block.sequence_data()]
+      self._weights[slot] = priority**self._config.priority_exponent
+      self.num_inserts += 1
 
   def num_allowed(self, batch_size: int) -> int:
     """Returns how many batches may be sampled now.

@@ -5,7 +5,6 @@ one.
 """
 
 import contextlib
-import math
 import queue
 import signal
 import time
@@ -86,17 +85,17 @@ class EventQueue(queue.SimpleQueue[Event | signal.Signals]):
   """
 
   def get(  # type: ignore[override]
-    self, timeout: float | None = None
+    self, timeout: float
   ) -> Event | signal.Signals:
     """Removes and returns the next event.
 
     Args:
-      timeout: maximum wait in seconds; None waits indefinitely.
+      timeout: maximum wait in seconds.
 
     Raises:
       queue.Empty: after the timeout.
     """
-    deadline = math.inf if timeout is None else time.monotonic() + timeout
+    deadline = time.monotonic() + timeout
     while True:
       # `put` may have opened the lock of the queue for an event that was taken
       # since. Python 3.10 would then compute a negative timeout below, and wait

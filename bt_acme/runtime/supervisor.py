@@ -425,11 +425,11 @@ class Supervisor:
   def _running(self) -> list[node_lib.NodeState]:
     return [node for node in self._nodes.values() if node.runs]
 
-  def _next(self, timeout: float | None = None) -> Any:
+  def _next(self, timeout: float) -> Any:
     """Returns the next event, after it has updated the node and the terminal.
 
     Args:
-      timeout: maximum wait in seconds; None waits indefinitely.
+      timeout: maximum wait in seconds.
 
     Returns:
       The event; None after a timeout.

@@ -1,5 +1,7 @@
 """Tests the replay without Reverb."""
 
+from unittest import mock
+
 import jax
 import numpy as np
 
@@ -96,7 +98,7 @@ def test_samples_per_insert_limits_sampling():
   assert replay.num_allowed(4) == 0
   expected = 1, 0, 1, 1, 2
   for num_allowed in expected:
-    replay.insert((), np.zeros((2, 3), np.float32), 0.0)
+    replay.write(mock.Mock(), 0.0)  # Never sampled.
     assert replay.num_allowed(4) == num_allowed
     if num_allowed == 1 and replay.num_inserts == 10:
       replay.sample(4)

@@ -15,7 +15,7 @@ def test_an_empty_queue_waits_no_longer_than_its_timeout():
   def play():
     for _ in range(100_000):
       queue.put(signal.SIGINT)
-      assert queue.get() == signal.SIGINT
+      assert queue.get(timeout=9.0) == signal.SIGINT
       with contextlib.suppress(queue_lib.Empty):
         queue.get(timeout=0.0)
 

@@ -5,7 +5,6 @@ they are told to stop.
 """
 
 import collections
-import math
 import queue as queue_lib
 import signal
 
@@ -31,9 +30,9 @@ class Queue(clock.Clock):
     call = event if callable(event) else lambda: self._due.append(event)
     self.after(seconds, call)
 
-  def get(self, timeout=None):
+  def get(self, timeout):
     assert self.now < 10_000.0, 'the program never ends'
-    end = math.inf if timeout is None else self.now + timeout
+    end = self.now + timeout
     while not self._due:
       if not self.step(end):
         raise queue_lib.Empty
@@ -587,7 +586,7 @@ def test_time_in_which_the_launcher_was_suspended_does_not_count(
 ):
   get = Queue.get
 
-  def suspended(self, timeout=None):
+  def suspended(self, timeout):
     if 300 < self.now < 1000:
       self.now += 1000
       raise queue_lib.Empty

@@ -53,11 +53,10 @@ class Queue:
     """Adds an event."""
     self._events.append(event)
 
-  def get(self, timeout=None):
+  def get(self, timeout):
     """Advances time until there is an event, or until the timeout."""
-    deadline = float('inf')
-    if timeout is not None:  # Like a real clock, always advances a little.
-      deadline = self._clock.now + max(timeout, 1e-6 * (timeout > 0))
+    # Like a real clock, always advances a little.
+    deadline = self._clock.now + max(timeout, 1e-6 * (timeout > 0))
     with self._disk.used_by(None):
       while not self._events:
         if not self._clock.step(deadline):
