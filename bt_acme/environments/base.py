@@ -39,7 +39,7 @@ def time_step(
   is_last = terminated or truncated
   return dm_env.TimeStep(
     step_type=dm_env.StepType.LAST if is_last else dm_env.StepType.MID,
-    reward=np.float32(reward),
+    reward=np.float32(np.asarray(reward).item()),
     discount=np.float32(not terminated),
     observation=observation,
   )

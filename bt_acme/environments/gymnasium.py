@@ -34,15 +34,12 @@ class Gymnasium(base.Environment):
   The discount is 0 in a terminal state. It stays 1 at a time limit, so the
   learner bootstraps from the last observation.
 
-  An environment with methods `state()` and `restore(state)` saves its own
-  state. The state of any other is saved as the actions of its episode: if all
-  random numbers come from the environment's own generator, the generator's
-  state before the episode and the actions since then determine the
-  environment's state, and they need much less space.
+  An environment whose outermost wrapper has methods `state()` and
+  `restore(state)` saves its own state. The state of any other is saved as the
+  actions of its episode: if all random numbers come from the environment's own
+  generator, the generator's state before the episode and the actions since then
+  determine the environment's state, and they need much less space.
   """
-
-  # Copies an action, because the caller may modify its own array later.
-  _as_action: Any = staticmethod(np.array)
 
   def __init__(self, env: Any, *, seed: int) -> None:
     """Initializes the environment.
@@ -58,6 +55,9 @@ class Gymnasium(base.Environment):
     self._env = env
     self._observation_spec = _to_spec(env.observation_space, 'observation')
     self._action_spec = _to_spec(env.action_space, 'action')
+    # Arrays are copied, because the caller may modify its own array later.
+    is_discrete = isinstance(self._action_spec, specs.DiscreteArray)
+    self._as_action: Any = np.int64 if is_discrete else np.array
     self._observation: np.ndarray = np.array(())
     # Seed of the next episode, and of later ones. None continues the
     # environment's random stream.
@@ -75,17 +75,7 @@ class Gymnasium(base.Environment):
     self._start = {'seed': self._seed, 'generator': generator}
     self._actions = []
     self._reset_next = False
-    observation = np.asarray(self._reset(self._seed))
-    spec = self._observation_spec
-    is_rounded = observation.dtype.kind == 'f' and spec.dtype.kind in 'iu'
-    if is_rounded or observation.shape != spec.shape:
-      raise ValueError(
-        f'{self._env}: reset() has returned an observation of shape '
-        f'{observation.shape} and type {observation.dtype}, but its '
-        f'observation_space has shape {spec.shape} and type {spec.dtype}. '
-        'Correct one of them.'
-      )
-    self._observation = self._as_array(observation)
+    self._observation = self._as_array(self._reset(self._seed))
     self._seed = self._later_seed
     return dm_env.restart(self._observation)
 
@@ -113,13 +103,33 @@ class Gymnasium(base.Environment):
     Returns:
       The observation, the reward, and whether the episode terminated or was
       truncated.
+
+    Raises:
+      ValueError: if the environment returns other values.
     """
     action = self._as_action(action)
     self._actions.append(action)
-    return self._env.step(action)[:4]
+    values = self._env.step(action)
+    if len(values) != 5:
+      raise ValueError(
+        f'{self._env}: step() has returned {len(values)} values. Return five: '
+        'observation, reward, terminated, truncated, info.'
+      )
+    return values[:4]
 
-  def _as_array(self, observation: np.ndarray) -> np.ndarray:
-    return np.array(observation, self._observation_spec.dtype)
+  def _as_array(self, observation: Any) -> np.ndarray:
+    """Returns a copy of an observation that fits the space."""
+    spec, found = self._observation_spec, np.asarray(observation)
+    # Bytes would be cut; other numbers only lose precision.
+    casting: Any = 'safe' if spec.dtype == np.uint8 else 'same_kind'
+    fits = np.can_cast(found.dtype, spec.dtype, casting)
+    if not fits or found.shape != spec.shape:
+      raise ValueError(
+        f'{self._env} has returned an observation of shape {found.shape} and '
+        f'type {found.dtype}, but its observation_space has shape {spec.shape} '
+        f'and type {spec.dtype}. Correct one of them.'
+      )
+    return np.array(found, spec.dtype)
 
   def observation_spec(self) -> specs.Array:
     """Describes observations, as gymnasium's observation space does."""
@@ -181,7 +191,8 @@ class Gymnasium(base.Environment):
         f'{self._env} starts a new episode, because replaying the actions of '
         'the old one leads to another observation. To continue an episode, '
         'draw all random numbers from its np_random and clear everything else '
-        'in reset(), or add methods state() and restore(state).'
+        'in reset(), or add methods state() and restore(state) to it, or to '
+        'its outermost wrapper if it has wrappers.'
       )
 
   def render_rgb(self) -> np.ndarray:

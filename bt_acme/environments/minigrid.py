@@ -68,8 +68,6 @@ class MiniGrid(gymnasium.Gymnasium):
   0.9 * steps / max_steps at the goal, plus bonuses if configured.
   """
 
-  _as_action = int
-
   def __init__(
     self,
     name: str,
@@ -110,6 +108,7 @@ class MiniGrid(gymnasium.Gymnasium):
     super().__init__(
       _create(name), seed=seed if layout_seed is None else layout_seed
     )
+    self._as_action = int
     self._later_seed = layout_seed
     self._goal = goal
     self._no_goal, self._open_goal = no_goal, open_goal

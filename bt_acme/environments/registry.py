@@ -44,16 +44,19 @@ def register(name: str, constructor: Callable[..., Any]) -> None:
     name: the new name.
     constructor: a function that takes `seed` and returns a `dm_env.Environment`
       or a `gymnasium.Env` with uint8 observations [H, W, C] and actions
-      numbered from 0. A gymnasium environment is seeded at its first reset. If
-      the environment has `state()` and `restore(state)`, a stopped run resumes
-      in the middle of an episode (see `bt_acme.environments.saving`). The torso
+      numbered from 0. Every episode must end, for example after the steps of
+      `gymnasium.wrappers.TimeLimit`. A gymnasium environment is seeded at its
+      first reset. If the environment or its outermost wrapper has `state()` and
+      `restore(state)`, a stopped run resumes in the middle of an episode (see
+      `bt_acme.environments.saving`). The torso
       `small`, the default below 36 pixels a side, divides observations by 10,
       which suits the indices of MiniGrid; for images of 20 pixels or more,
       choose torso='workshop', which divides by 255.
 
   Raises:
-    ValueError: if the name is that of an environment of the library, or
-      contains a comma, or if the constructor does not take `seed`.
+    ValueError: if the name is that of an environment of the library, is empty,
+      or contains a comma or outer spaces, or if the constructor does not take
+      `seed`.
 
   Example:
     ```python
@@ -70,10 +73,11 @@ def register(name: str, constructor: Callable[..., Any]) -> None:
     print(bt_acme.evaluate(behavior, env='my_game', episodes=10))
     ```
   """
-  if ',' in name:
+  is_text = isinstance(name, str) and name
+  if not is_text or ',' in name or name != name.strip():
     raise ValueError(
-      f'name={name!r} contains a comma, which separates environments. Choose '
-      'another name.'
+      f'name={name!r} is not the name of one environment. Choose a text '
+      'without commas and without spaces around it.'
     )
   if name not in _registered and _exists(name):
     raise ValueError(
@@ -110,20 +114,25 @@ def _construct(
       f'env={name!r}: its constructor returned a {type(environment).__name__}. '
       'It must return a dm_env.Environment or a gymnasium.Env.'
     )
-  observation = environment.observation_spec()
   action = environment.action_spec()
-  if observation.dtype != np.uint8 or len(observation.shape) != 3:
+  dtype, shape = _kind_of(environment.observation_spec())
+  if dtype != np.uint8 or len(shape) != 3 or 0 in shape:
     raise ValueError(
-      f'env={name!r} has observations {observation.dtype} '
-      f'{observation.shape}, which are not supported. Wrap it to return uint8 '
-      'images [H, W, C].'
+      f'env={name!r} has observations {dtype} {shape}, which are not '
+      'supported. Wrap it to return uint8 images [H, W, C].'
     )
   if not isinstance(action, specs.DiscreteArray):
+    dtype, shape = _kind_of(action)
     raise ValueError(
-      f'env={name!r} has actions {action.dtype} {action.shape}, which '
-      'are not supported. Wrap it to take discrete actions numbered from 0.'
+      f'env={name!r} has actions {dtype} {shape}, which are not supported. '
+      'Wrap it to take discrete actions numbered from 0.'
     )
   return environment
+
+
+def _kind_of(spec: Any) -> tuple[Any, tuple[int, ...]]:
+  """Returns the dtype and shape of a spec; its type if it has neither."""
+  return getattr(spec, 'dtype', type(spec)), getattr(spec, 'shape', ())
 
 
 def find(name: str) -> naming.Maker:
@@ -143,7 +152,8 @@ def find(name: str) -> naming.Maker:
     raise ValueError(
       f'env={name!r} is unknown. {_suggestions(name)}Choose one of the Atari '
       "57 in snake_case ('montezuma_revenge') or a MiniGrid ID "
-      "('MiniGrid-DoorKey-8x8-v0')."
+      "('MiniGrid-DoorKey-8x8-v0'). In Python, first register an environment "
+      'of your own with bt_acme.register_environment.'
     )
   return maker
 

@@ -64,6 +64,8 @@ class VectorEnvironment:
       ValueError: if they differ.
     """
     self.environments = tuple(environments)
+    spec = self.environments[0].observation_spec()
+    self._expected = tuple(spec.shape), np.dtype(spec.dtype)
     self._ended = np.zeros(len(self.environments), bool)
     first, *others = map(space_of, self.environments)
     for other in others:
@@ -79,14 +81,7 @@ class VectorEnvironment:
 
   def reset(self) -> VectorStep:
     """Starts an episode in every environment."""
-    first = batch([environment.reset() for environment in self.environments])
-    expected, _, _ = space_of(self.environments[0])
-    if first.observation.shape[1:] != expected:
-      raise ValueError(
-        f'{type(self.environments[0]).__name__}: reset() has returned an '
-        f'observation of shape {first.observation.shape[1:]}, but '
-        f'observation_spec() has shape {expected}. Correct one of them.'
-      )
+    first = self._batch([x.reset() for x in self.environments])
     self._ended = first.is_last
     return first
 
@@ -97,12 +92,8 @@ class VectorEnvironment:
 
   def send(self, actions: Any) -> None:
     """Starts a step, or takes it if no thread emulates the environments."""
-    self._received = batch(
-      [
-        environment.step(action)
-        for environment, action in zip(self.environments, actions, strict=True)
-      ]
-    )
+    pairs = zip(self.environments, actions, strict=True)
+    self._received = self._batch([x.step(action) for x, action in pairs])
     if np.any(self._ended > self._received.is_first):
       (i, *_) = np.flatnonzero(self._ended > self._received.is_first)
       raise ValueError(
@@ -116,6 +107,19 @@ class VectorEnvironment:
         f'{self._received.reward[i]}. Return a finite number.'
       )
     self._ended = self._received.is_last
+
+  def _batch(self, steps: Sequence[dm_env.TimeStep]) -> VectorStep:
+    """Returns the steps as one after checking their observations."""
+    shape, dtype = self._expected
+    for environment, step in zip(self.environments, steps, strict=True):
+      found = np.asarray(step.observation)
+      if found.dtype != dtype or found.shape != shape:
+        raise ValueError(
+          f'{type(environment).__name__} has returned an observation of shape '
+          f'{found.shape} and type {found.dtype}, but its observation_spec() '
+          f'has shape {shape} and type {dtype}. Correct one of them.'
+        )
+    return batch(steps)
 
   def recv(self) -> VectorStep:
     """Returns the results of the step that `send` started."""
@@ -146,7 +150,9 @@ def batch(steps: Sequence[dm_env.TimeStep]) -> VectorStep:
   """Returns the steps of N environments as one."""
   return VectorStep(
     observation=np.stack([step.observation for step in steps]),
-    reward=np.array([step.reward or 0.0 for step in steps], np.float32),
+    reward=np.array(
+      [np.asarray(step.reward or 0.0).item() for step in steps], np.float32
+    ),
     discount=np.array(
       [1.0 if step.discount is None else step.discount for step in steps],
       np.float32,

@@ -78,6 +78,7 @@ def test_the_error_suggests_similar_names(name, nearest):
     environments.make(name, seed=0)
   message = str(error.value)
   assert message.startswith(f"env={name!r} is unknown. Did you mean '{nearest}")
+  assert 'bt_acme.register_environment' in message
   assert '\n' not in message
 
 
@@ -142,8 +143,9 @@ def test_register(monkeypatch):
   for name in ('pong', 'Chain-9', 'MiniGrid-Empty-5x5-v0:fixed'):
     with pytest.raises(ValueError, match=f"name='{name}' is already"):
       environments.register(name, constructor)
-  with pytest.raises(ValueError, match='comma'):
-    environments.register('mine,yours', constructor)
+  for name in ('mine,yours', '', ' mine', 5):
+    with pytest.raises(ValueError, match=f'name={name!r} is .* without commas'):
+      environments.register(name, constructor)
 
 
 # Runs that play several environments.

@@ -73,12 +73,44 @@ def test_an_environment_saves_its_own_state():
 
 
 @pytest.mark.parametrize(
-  'walk, found',
+  'change, found',
   [
     (Walk(np.float32), r'shape \(2, 2, 1\) and type float32'),
+    (Walk(np.int64), r'shape \(2, 2, 1\) and type int64'),
     (Walk(size=3), r'shape \(3, 3, 1\) and type uint8'),
   ],
 )
-def test_observations_outside_the_space_are_refused(walk, found):
-  with pytest.raises(ValueError, match=f'{found}, but its observation_space'):
-    gymnasium.Gymnasium(walk, seed=0).reset()
+def test_observations_outside_the_space_are_refused(change, found):
+  walk = Walk()
+  environment = gymnasium.Gymnasium(walk, seed=0)
+  environment.reset()
+  walk._blank = change._blank
+  for act in (environment.reset, lambda: environment.step(0)):
+    with pytest.raises(ValueError, match=f'{found}, but its observation_space'):
+      act()
+
+
+def test_steps_of_old_environments_are_refused():
+  walk = Walk()
+  walk.step = lambda action: (walk.reset()[0], 0.0, False, {'lives': 3})
+  environment = gymnasium.Gymnasium(walk, seed=0)
+  environment.reset()
+  with pytest.raises(ValueError, match='step.. has returned 4 values. Return'):
+    environment.step(0)
+
+
+def test_discrete_actions_are_hashable_and_rewards_may_be_arrays():
+  walk, rewards = Walk(), {1: np.ones(1)}
+  walk.step = lambda action: (
+    walk.reset()[0],
+    rewards[action],
+    False,
+    False,
+    {},
+  )
+  environment = gymnasium.Gymnasium(walk, seed=0)
+  environment.reset()
+  environment.reward_spec().validate(environment.step(np.int32(1)).reward)
+  frozen_lake = gymnasium.Gymnasium('FrozenLake-v1', seed=0)
+  frozen_lake.reset()
+  assert frozen_lake.step(np.array([1, 2])[0]).mid()

@@ -79,6 +79,21 @@ def test_an_environment_that_breaks_the_rules_is_named():
   assert batched.step([0]).is_last.all()
   with pytest.raises(ValueError, match='must start the next episode'):
     batched.step([0])
-  environment.reset = lambda: dm_env.restart(np.zeros([7, 7, 1], np.uint8))
-  with pytest.raises(ValueError, match=r'shape \(7, 7, 1\), but obs'):
-    batched.reset()
+  for wrong, found in (
+    (np.zeros([7, 7, 1], np.uint8), r'MiniGrid .*shape \(7, 7, 1\) and'),
+    (
+      np.zeros([7, 7, 3]),
+      r'MiniGrid .* type float64, but its observation_spec',
+    ),
+  ):
+    environment.step = lambda _, wrong=wrong: dm_env.transition(0.0, wrong)
+    environment.reset = lambda wrong=wrong: dm_env.restart(wrong)
+    for act in (batched.reset, lambda: batched.step([0])):
+      with pytest.raises(ValueError, match=found):
+        act()
+
+
+def test_rewards_may_be_arrays_of_one_number():
+  step = dm_env.transition(np.ones(1), np.zeros(1))
+  first = dm_env.restart(np.zeros(1))
+  assert vector.batch([step, first]).reward.tolist() == [1, 0]
