@@ -180,15 +180,19 @@ def _advice(path: pathlib.Path) -> str:
   return _AGAIN
 
 
-def is_complete(folder: str) -> bool:
+def is_complete(folder: str, expected: str = '') -> bool:
   """Returns whether a directory contains a behavior with all its parameters.
 
   Nothing is loaded, so a process without an agent can call this function.
+
+  Args:
+    folder: the directory.
+    expected: the checksum of the parameters; empty for any.
   """
   path = pathlib.Path(folder)
   try:
     description = untrusted.read_json(path / _DESCRIPTION)
-    digest = description['params_sha256']
+    digest = expected or description['params_sha256']
     return bool(untrusted.sha256(path / _PARAMS) == digest)
   except (OSError, ValueError, KeyError, TypeError):
     return False

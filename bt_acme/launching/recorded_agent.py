@@ -13,6 +13,7 @@ from typing import Any
 from bt_acme import assembly, behaviors, files, learner_assembly, untrusted
 from bt_acme import config as config_lib
 from bt_acme.acting import statistics_store
+from bt_acme.behaviors import exported_folder
 from bt_acme.config import checks, names
 from bt_acme.config import run as run_config
 from bt_acme.launching import initial_weights, named_behaviors
@@ -116,7 +117,7 @@ def _behaviors(
   config: Any,
   given: Sequence[behaviors.Behavior],
 ) -> tuple[behaviors.Behavior, ...]:
-  """Loads the behaviors of a run, from its own copies if available."""
+  """Returns the behaviors of a run, from its own copies if available."""
   recorded = identity.get('behaviors', [])
   copies = _copies(workdir)
   if given:
@@ -134,22 +135,24 @@ def _behaviors(
         f'behavior={found}, but the run transfers {expected}. Pass the '
         'behaviors of that run to bt_acme.load_run, in that order.'
       )
-    return tuple(given)
   checksums = identity.get(resume_checks.PARAMS, {}).get('behaviors', ())
   loaded = []
   for i, name in enumerate(recorded):
     has_no_files = name in checksums and name not in named_behaviors.BUILT_IN
-    if has_no_files and i not in copies:
+    if given:
+      (behavior,) = named_behaviors.make(given[i], config.transfer)
+    elif has_no_files and i not in copies:
       raise ValueError(
         f'{name!r} is your own behavior. Pass the behaviors {recorded} to '
         'bt_acme.load_run.'
       )
-    source = str(copies.get(i, name))
-    behavior = named_behaviors.load(source, config.transfer)
+    else:
+      source = str(copies.get(i, name))
+      behavior = named_behaviors.load(source, config.transfer)
     if checksums and isinstance(behavior, behaviors.Exported):
       checks.require(
         behavior.params_sha256 == checksums[i],
-        f'{source!r} is no longer the behavior that the run transfers: its '
+        f'{behavior.source!r} is not the behavior that the run transfers: its '
         'parameters differ. Restore that behavior, or rerun the command of the '
         'run with the directory that contains it now.',
       )
@@ -191,14 +194,34 @@ def read_policy(
   )
 
 
+def check_behaviors(run: run_config.RunConfig, agent: assembly.Agent) -> None:
+  """Raises ValueError if a behavior to copy is not the one in its directory."""
+  for behavior in _not_kept(run, agent).values():
+    checks.require(
+      exported_folder.is_complete(behavior.folder, behavior.params_sha256),
+      f'behavior={behavior.folder!r} has changed since it was loaded. Load it '
+      'again, or pass an unchanged copy.',
+    )
+
+
 def keep_behaviors(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   """Copies exported behaviors, so that the run needs only its workdir."""
+  for index, behavior in _not_kept(run, agent).items():
+    copy = pathlib.Path(run.workdir) / _COPIES / str(index)
+    with files.new_folder(copy) as temporary:
+      shutil.copytree(behavior.folder, temporary / behavior.name)
+
+
+def _not_kept(
+  run: run_config.RunConfig, agent: assembly.Agent
+) -> dict[int, behaviors.Exported]:
+  """Returns the exported behaviors without a copy, by index."""
   copies = _copies(run.workdir)
-  for index, behavior in enumerate(agent.behaviors):
-    if isinstance(behavior, behaviors.Exported) and index not in copies:
-      copy = pathlib.Path(run.workdir) / _COPIES / str(index)
-      with files.new_folder(copy) as temporary:
-        shutil.copytree(behavior.folder, temporary / behavior.name)
+  return {
+    i: behavior
+    for i, behavior in enumerate(agent.behaviors)
+    if isinstance(behavior, behaviors.Exported) and i not in copies
+  }
 
 
 def _copies(workdir: str) -> dict[int, pathlib.Path]:

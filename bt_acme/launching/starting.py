@@ -202,6 +202,7 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   if agent.intrinsic is not None:
     exported_folder.check_replaceable(pathlib.Path(run.behavior_folder))
   launch_checks.check(run, agent)
+  recorded_agent.check_behaviors(run, agent)
 
 
 def _announce(
@@ -248,6 +249,7 @@ def _run_in_process(
 ) -> int:
   """Runs all nodes in this thread, and returns the exit code."""
   compilation_cache.enable()
+  # Ends this program after a signal other than Ctrl-C.
   with interrupts.noted() as noted:
     engine = in_process.InProcess(
       run,
@@ -258,14 +260,14 @@ def _run_in_process(
     )
     finished = engine.run(callbacks)
     interrupt = noted()
+    if not finished and make_display is None:
+      steps = engine.coordinator.get_counts().get('actor_steps', 0)
+      output.show(
+        f'Stopped after {tables.counted(steps, "actor step")}; state saved. '
+        'Rerun the same command to resume.'
+      )
   if finished:
     return 0
-  if make_display is None:
-    steps = engine.coordinator.get_counts().get('actor_steps', 0)
-    output.show(
-      f'Stopped after {tables.counted(steps, "actor step")}; state saved. '
-      'Rerun the same command to resume.'
-    )
   return (
     interrupts.STOPPED if interrupt is None else interrupts.exit_code(interrupt)
   )

@@ -186,5 +186,5 @@ def test_transfer_stores_the_behavior(ngu, train, tmp_path):
   shutil.rmtree(workdir / 'behaviors')
   assert bt_acme.load_run(workdir).agent.behaviors[0].folder == moved
   run.export(moved)
-  with pytest.raises(ValueError, match=f"'{moved}' is no longer the behavior"):
+  with pytest.raises(ValueError, match=f"'{moved}' is not the behavior"):
     bt_acme.load_run(workdir)
