@@ -15,7 +15,7 @@ from bt_acme.behaviors import exported_folder
 from bt_acme.config import checks, names
 from bt_acme.evaluation import tables
 from bt_acme.launching import starting
-from bt_acme.runtime import interrupts, resume_checks
+from bt_acme.runtime import interrupts, output, resume_checks
 from bt_acme.runtime import workdir as workdir_lib
 
 
@@ -31,7 +31,7 @@ def continual(
 
   Each run transfers the behaviors that are in the bank when it starts. With an
   empty bank, the first run is one of `train`. The same call continues after an
-  interrupt: finished tasks are not repeated.
+  interrupt (see `pretrain`): finished tasks are not repeated.
 
   Args:
     tasks: the names of the environments, in this order. All need equal
@@ -115,17 +115,21 @@ def start(settings: Any) -> int:
   )
   agent = names.part(settings, config_lib.BTConfig)
   tasks = environments.names_in(run.env)
-  done = continual(
-    tasks,
-    given.bank,
-    max_actor_steps=run.max_actor_steps,
-    workdir=run.workdir,
-    seed=run.seed,
-    num_environments=run.num_actors * run.envs_per_actor,
-    preset='paper',  # All settings are given.
-    **{name: getattr(run, name) for name in training.RUN_SETTINGS},
-    **names.flat(agent),
-  )
+  try:
+    done = continual(
+      tasks,
+      given.bank,
+      max_actor_steps=run.max_actor_steps,
+      workdir=run.workdir,
+      seed=run.seed,
+      num_environments=run.num_actors * run.envs_per_actor,
+      preset='paper',  # All settings are given.
+      **{name: getattr(run, name) for name in training.RUN_SETTINGS},
+      **names.flat(agent),
+    )
+  except SystemExit:  # After a signal other than Ctrl-C.
+    output.show('Stopped; state saved. Rerun the same command to resume.')
+    raise
   last = done[-1]
   name = name_of(len(done) - 1, last.agent.spec.name)
   is_added = name in banks.Bank(given.bank).names()

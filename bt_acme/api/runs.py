@@ -17,13 +17,19 @@ from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs, tables
 from bt_acme.launching import recorded_agent, starting
-from bt_acme.runtime import metrics_logger, progress, provenance
+from bt_acme.runtime import coordinator, metrics_logger, provenance
+from bt_acme.runtime import progress as progress_lib
 from bt_acme.runtime import workdir as workdir_lib
 from bt_acme.runtime.engines import in_process
 
 Columns = dict[str, npt.NDArray[np.float64]]
 PathLike = str | pathlib.Path
 _SHOWN_EPISODES = 100  # Number of last episodes whose returns are averaged.
+
+DISPLAYS: dict[str, coordinator.MakeDisplay] = {
+  'auto': progress_lib.Progress,
+  'off': lambda max_actor_steps: None,
+}
 
 
 class Run:
@@ -34,8 +40,9 @@ class Run:
 
   Attributes:
     agent: the agent: R2D2, NGU or BT with its configuration.
-    workdir: the directory of the run's configuration, logs and checkpoint. A
-      temporary one is deleted when this object is no longer in use.
+    workdir: the absolute path of the directory with the run's configuration,
+      logs and checkpoint. A temporary one is deleted when this object is no
+      longer in use.
     learned: the policy so far, which consists of the next three attributes.
     actor_steps: the number of actor steps taken so far.
     variables: the learned parameters, as NumPy arrays.
@@ -64,14 +71,13 @@ class Run:
       **options: the other arguments of `launching.starting.start`, with which
         `resume` starts the run, too.
     """
+    workdir = config.workdir or tempfile.mkdtemp(prefix='bt_acme-')
     if not config.workdir:
-      temporary = tempfile.mkdtemp(prefix='bt_acme-')
-      weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
-      config = dataclasses.replace(config, workdir=temporary)
+      weakref.finalize(self, shutil.rmtree, workdir, ignore_errors=True)
     self.agent = agent
-    self.workdir = pathlib.Path(config.workdir)
+    self.workdir = pathlib.Path(workdir).absolute()
     self.exit_code = 0
-    self._config = config
+    self._config = dataclasses.replace(config, workdir=str(self.workdir))
     self._options = options
 
   def _read(self) -> None:
@@ -128,17 +134,19 @@ class Run:
         print(name, episodes['episode_return'].mean())
       ```
     """
-    names = environments.names_in(self.agent.spec.name)
+    listed = self.agent.spec.name
+    names = environments.names_in(listed)
     if not columns:  # Nothing has been logged.
       return {name: {} for name in names}
     if 'environment' not in columns:
       raise ValueError(
         "columns lacks the column 'environment'. Pass episodes or evaluations."
       )
-    index = columns['environment'].astype(int) % len(names)
+    indices = columns['environment'].astype(int)
+    played = np.array([environments.name_of(listed, i) for i in indices], str)
     return {
-      name: {key: column[index == i] for key, column in columns.items()}
-      for i, name in enumerate(names)
+      name: {key: column[played == name] for key, column in columns.items()}
+      for name in names
     }
 
   def _log(self, label: str) -> Columns:
@@ -150,21 +158,25 @@ class Run:
     max_actor_steps: int | None = None,
     *,
     callbacks: Sequence[in_process.Callback] | None = None,
+    progress: str | None = None,
   ) -> 'Run':
-    """Resumes a run that finished or was stopped.
+    """Resumes a run that finished or was stopped; signals act as in `pretrain`.
 
     Args:
       max_actor_steps: the new budget, counted from the start of the run; None
         for the current budget, with which a finished run stays as it is.
       callbacks: replacements for the current callbacks (see
         `bt_acme.pretrain`); None to keep them.
+      progress: `auto` to show a progress bar, `off` to show nothing; None to
+        keep what the run shows, which is `auto` for a loaded run.
 
     Returns:
       This run.
 
     Raises:
       ValueError: if the budget is invalid, or smaller than the number of steps
-        taken, or for a run of several processes.
+        taken, if the workdir no longer contains the run, or for a run of
+        several processes.
 
     Example:
       ```python
@@ -173,6 +185,14 @@ class Run:
       ```
     """
     self._check_in_process()
+    checks.require(
+      'learned' not in vars(self) or workdir_lib.contains_run(self.workdir),
+      f'workdir={str(self.workdir)!r} no longer contains the run. Restore it, '
+      'or start a new run.',
+    )
+    if progress is not None:
+      checks.check_value('progress', progress, checks.choice(*DISPLAYS))
+      self._options['make_display'] = DISPLAYS[progress]
     if max_actor_steps is not None:
       config = dataclasses.replace(
         self._config, max_actor_steps=max_actor_steps
@@ -226,7 +246,7 @@ class Run:
     self._check_in_process()
     target = checks.path('folder', folder).absolute()
     checks.require(
-      not target.exists() and self.workdir.absolute() not in target.parents,
+      not target.exists() and self.workdir not in target.parents,
       f'folder={str(folder)!r} already exists or is in the workdir. Choose a '
       'new directory.',
     )
@@ -325,11 +345,11 @@ def load_run(
     agent,
     config,
     identity=workdir_lib.extra(identity),
-    make_display=progress.Progress,
+    make_display=DISPLAYS['auto'],
   )
   run._read()
   run._config = dataclasses.replace(
-    config,
+    run._config,
     **{'max_actor_steps': run.actor_steps, **provenance.last_settings(workdir)},
   )
   return run

@@ -11,8 +11,6 @@ from bt_acme.config import checks, names, presets
 from bt_acme.config import run as run_config
 from bt_acme.core import networks
 from bt_acme.launching import initial_weights, named_behaviors, recorded_agent
-from bt_acme.runtime import coordinator
-from bt_acme.runtime import progress as progress_lib
 from bt_acme.runtime.engines.in_process import Callback
 
 BehaviorLike = runs.PathLike | behaviors.Behavior
@@ -24,11 +22,6 @@ RUN_SETTINGS = (
   *('checkpoint_period', 'num_evaluators', 'snapshot_steps'),
   'max_episode_rows',
 )
-
-_DISPLAYS: dict[str, coordinator.MakeDisplay] = {
-  'auto': progress_lib.Progress,
-  'off': lambda max_actor_steps: None,
-}
 
 
 # The public functions pass all their arguments on by name, as `locals()`.
@@ -48,7 +41,9 @@ def pretrain(
 
   The agent is NGU: R2D2 with Retrace and an intrinsic reward. An interrupt
   (Ctrl-C, or the stop button of a notebook) ends the run early; the result so
-  far is returned, and `Run.resume` continues it.
+  far is returned, and `Run.resume` continues it. After SIGTERM or SIGHUP, the
+  run saves its state and ends the program: SystemExit is raised with code 143
+  or 129.
 
   Args:
     env: the name of an environment: an Atari game, a MiniGrid ID, or a name
@@ -243,7 +238,7 @@ def prepare(
   for name, value, declared in (
     ('env', env, checks.setting('')),
     ('preset', preset, checks.setting('')),
-    ('progress', progress, checks.choice(*_DISPLAYS)),
+    ('progress', progress, checks.choice(*runs.DISPLAYS)),
     ('num_environments', num_environments, checks.setting(1, above=0)),
   ):
     checks.check_value(name, value, declared)
@@ -283,7 +278,7 @@ def prepare(
   return runs.Run(
     agent,
     run,
-    make_display=_DISPLAYS[progress],
+    make_display=runs.DISPLAYS[progress],
     callbacks=functions,
     **recorded_agent.start_options(agent, seed, weights, source),
   )

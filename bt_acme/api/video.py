@@ -82,7 +82,8 @@ def show(
       `evaluation_epsilon`.
     flights: whether the agent starts flights, as in training.
     frames_per_second: the speed; each actor step is one frame.
-    max_frames: the maximum length of the video in frames.
+    max_frames: the maximum length of the video in frames. A longer episode is
+      not played to its end.
 
   Returns:
     The video, which a notebook plays if it is the result of a cell.

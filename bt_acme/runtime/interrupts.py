@@ -84,7 +84,6 @@ def handled(
       signal.signal(signum, before[signum] or signal.SIG_DFL)
 
   def handle(signum: int, frame: Any) -> None:
-    del frame
     act(signal.Signals(signum))
     if once:
       restore(before.keys() - {signal.SIGHUP})
@@ -115,7 +114,13 @@ def noted() -> Iterator[Callable[[], signal.Signals | None]]:
 
   Yields:
     A function that returns the first signal; None before it arrives.
+
+  Raises:
+    SystemExit: at the end of the block, with `exit_code`, if the first signal
+      was not Ctrl-C: a program that is told to stop shall do nothing else.
   """
   note: list[signal.Signals] = []
   with handled(stop_signals(), note.append, once=True):
     yield lambda: note[0] if note else None
+  if note and note[0] != signal.SIGINT:
+    raise SystemExit(exit_code(note[0]))

@@ -157,7 +157,7 @@ def _execute(
         stops.clear()
         raise KeyboardInterrupt
       return call(lambda news: connection.send((False, news))) or 0
-  except KeyboardInterrupt:
+  except (KeyboardInterrupt, SystemExit):  # A run was stopped.
     return 128 + signal.SIGINT
   except BaseException:
     traceback.print_exc()

@@ -23,6 +23,7 @@ from bt_acme.evaluation import episode_records, logs, plots
 from bt_acme.launching import starting
 from bt_acme.runtime import interrupts, workdir
 from tests import python, small_examples
+from tests.agents import fakes
 from tests.launch import scripts
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
@@ -586,6 +587,18 @@ def test_a_state_that_cannot_be_saved_stops_a_run_at_its_first_checkpoint():
       type('Vector', (_Lights,), {'action_space': Box(0, 1, (2,))}),
       'has actions .* numbered from 0',
     ),
+    (
+      'empty',
+      type(
+        'Empty', (_Lights,), {'observation_space': Box(0, 1, (7, 7, 0), 'u1')}
+      ),
+      r'observations uint8 \(7, 7, 0\).* return uint8',
+    ),
+    (
+      'dict',
+      type('Dict', (fakes.MarkedEnvironment,), {'observation_spec': dict}),
+      "observations <class 'dict'> .* return uint8",
+    ),
     ('object', object, 'constructor returned a object'),
   ],
 )
@@ -610,6 +623,13 @@ def test_rows_are_split_by_environment():
   assert run.by_environment({}) == {name: {} for name in names}
   with pytest.raises(ValueError, match="lacks the column 'environment'"):
     run.by_environment(run.learner)
+  run.agent = run.agent.named('A,A,B')
+  split = run.by_environment({'environment': np.arange(6.0)})
+  assert {k: v['environment'].tolist() for k, v in split.items()} == {
+    'A': [0, 1, 3, 4],
+    'B': [2, 5],
+  }
+  run.agent = run.agent.named(','.join(names))
   split = bt_acme.evaluate(run, episodes=3).by_environment()
   assert {k: len(v.recordings) for k, v in split.items()} == {
     names[0]: 2,
@@ -649,6 +669,27 @@ def test_a_stopped_run_is_loaded_with_its_budget(tmp_path):
   path.write_text(json.dumps(record))
   run = bt_acme.load_run(workdir)
   assert run.max_actor_steps == run.actor_steps
+
+
+def test_a_loaded_run_ends_the_program_after_sigterm(
+  tmp_path, monkeypatch, capsys
+):
+  def stop(values):
+    if values['actor_steps'] > 8:
+      signal.raise_signal(signal.SIGTERM)
+
+  monkeypatch.chdir(tmp_path)
+  first = bt_acme.train(ENVIRONMENT, workdir='run', **UNTIL_THE_FIRST_STEP)
+  run = bt_acme.load_run('run')
+  monkeypatch.chdir('/')
+  with pytest.raises(SystemExit, match='143'):
+    run.resume(callbacks=[stop], progress='off')
+  assert 'actor steps' not in capsys.readouterr().err  # No progress is shown.
+  assert bt_acme.load_run(run.workdir).actor_steps > first.actor_steps
+  shutil.rmtree(tmp_path / 'run')
+  for each in (first, run):
+    with pytest.raises(ValueError, match="run' no longer contains the run"):
+      each.resume()
 
 
 def test_a_loaded_run_has_the_settings_of_its_last_session(tmp_path):

@@ -75,6 +75,8 @@ class Write:
     with self._alone(folder):
       if kind == 'fails' or (kind == 'once' and is_first):
         raise ValueError('It fails.')
+      if kind == 'ends' and is_first:
+        raise SystemExit(143)
       if kind == 'crashes' and is_first:
         os._exit(9)
       while kind in ('waits', 'stubborn') and not (folder / 'go').exists():

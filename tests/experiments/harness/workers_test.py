@@ -86,14 +86,17 @@ def test_a_failing_run_is_started_three_times(tmp_path, work):
   assert fakes.counts(tmp_path)['fails'] == 6
 
 
-@pytest.mark.parametrize(('kind', 'done'), [('once', 1), ('incomplete', 0)])
-def test_only_a_completed_run_is_done(tmp_path, work, kind, done):
+@pytest.mark.parametrize(
+  ('kind', 'done', 'failures'),
+  [('once', 1, 1), ('incomplete', 0, 3), ('ends', 1, 0)],
+)
+def test_only_a_completed_run_is_done(tmp_path, work, kind, done, failures):
   """An exit code of 0 without a completed run is a failure."""
   run = fakes.Write(kind)
   outcome = work(run)
   assert (outcome.done, len(outcome.failed)) == (done, 1 - done)
   record = records.read(tmp_path, run)
-  assert record.failures == (1 if done else 3)
+  assert record.failures == failures
   assert not done or record.tail == ()
 
 
