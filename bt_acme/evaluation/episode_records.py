@@ -66,6 +66,7 @@ def play(
   frames_per_second: float = FRAMES_PER_SECOND,
   max_frames: int = _MAX_FRAMES,
   scale: int = 2,
+  stops_with_video: bool = False,
 ) -> list[Recording]:
   """Plays evaluation episodes in parallel; makes a video of the first.
 
@@ -83,9 +84,10 @@ def play(
     frames_per_second: the speed; each actor step is one frame.
     max_frames: the maximum number of frames.
     scale: the factor by which frames are enlarged.
+    stops_with_video: whether to stop soon after the last frame of the video.
 
   Returns:
-    The episodes, in the order of the environments.
+    The episodes, in the order of the environments; none if they were stopped.
 
   Raises:
     ValueError: if `seed` is out of range, if there are fewer episodes than
@@ -134,6 +136,9 @@ def play(
       evaluator,
       learned.variables,
       learned.statistics,
+      should_stop=lambda: (
+        stops_with_video and writer is not None and writer.frames >= max_frames
+      ),
       on_step=on_step,
       on_end=on_end,
     )
@@ -163,7 +168,7 @@ def film(
   """
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / f'episode{suffix}'
-    play(agent, learned, video=str(path), **options)
+    play(agent, learned, video=str(path), stops_with_video=True, **options)
     return path.read_bytes()
 
 
@@ -172,6 +177,7 @@ def record(
   variables: assembly.Variables,
   statistics: reward_lib.IntrinsicStatistics | None = None,
   *,
+  should_stop: Callable[[], bool] = lambda: False,
   on_step: Callable[[np.ndarray], None] = lambda going: None,
   on_end: Callable[[int], None] = lambda i: None,
 ) -> list[Recording]:
@@ -181,12 +187,13 @@ def record(
     evaluator: the evaluator that plays.
     variables: the parameters of the agent.
     statistics: the statistics of the intrinsic reward, if the agent has one.
+    should_stop: the `should_stop` of `Evaluator.run`.
     on_step: a function that is called before each step with a mask bool [N] of
       unfinished episodes.
     on_end: the `on_end` of `Evaluator.run`.
 
   Returns:
-    The episodes, in the order of the environments.
+    The episodes, in the order of the environments; none if they were stopped.
   """
   environments: Any = evaluator.environment.environments
   recordings = [Recording({}, [], [], []) for _ in environments]
@@ -201,9 +208,13 @@ def record(
         recordings[i].cells.append(environments[i].agent_cell())
 
   rows = evaluator.run(
-    variables, statistics, on_step=record_step, on_end=on_end
+    variables,
+    statistics,
+    should_stop=should_stop,
+    on_step=record_step,
+    on_end=on_end,
   )
   return [
     recording._replace(metrics=row)
-    for recording, row in zip(recordings, rows, strict=True)
+    for recording, row in zip(recordings, rows, strict=False)
   ]

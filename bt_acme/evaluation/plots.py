@@ -83,9 +83,8 @@ def learning_curves(
     axes.fill_between(
       steps, values.min(axis=0), values.max(axis=0), color=color, alpha=0.2
     )
-    axes.plot(
-      steps, values.mean(axis=0), color=color, label=label, linewidth=2.2
-    )
+    mean = values.mean(axis=0)
+    axes.plot(steps, mean, color=color, label=_visible(label), linewidth=2.2)
   axes.grid(alpha=0.3)
   axes.legend(frameon=False)
   axes.spines[['top', 'right']].set_visible(False)
@@ -110,7 +109,7 @@ def stacked_shares(
   axes.stackplot(
     curves[0][0],
     [values for _, values in curves],
-    labels=list(shares),
+    labels=[_visible(label) for label in shares],
     colors=[f'C{i}' for i in range(len(curves))],
     alpha=0.85,
   )
@@ -121,6 +120,11 @@ def stacked_shares(
   )
   axes.spines[['top', 'right']].set_visible(False)
   return _save(figure, path)
+
+
+def _visible(label: str) -> str:
+  """Returns a label that a legend shows; it omits those that start with `_`."""
+  return f' {label}' if str(label).startswith('_') else label
 
 
 def _curve_axes(title: str, ylabel: str) -> tuple[Picture, Any]:

@@ -1,12 +1,16 @@
 """Tests recordings of episodes."""
 
+import io
+
 import numpy as np
 import pytest
+from PIL import Image
 
 from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme.config import names
 from bt_acme.core import types
+from bt_acme.environments import minigrid
 from bt_acme.evaluation import Evaluator, control_view, episode_records
 from tests.agents import fakes
 
@@ -89,6 +93,22 @@ def test_an_interrupted_video_leaves_no_file(made, tmp_path, monkeypatch):
   with pytest.raises(KeyboardInterrupt):
     episode_records.play(agent, learned, seed=5, video=str(path))
   assert not list(tmp_path.iterdir())
+
+
+def test_a_film_ends_although_the_episode_does_not(made):
+  agent, variables = made
+  environment = minigrid.MiniGrid(_NAME, seed=0, no_goal=True)
+  environment._env.max_steps = 2_000
+  environments.register('endless', lambda seed: environment)
+  film = episode_records.film(
+    agent.named('endless'),
+    assembly.Learned(0, variables, None),
+    suffix='.gif',
+    seed=5,
+    max_frames=3,
+  )
+  assert Image.open(io.BytesIO(film)).n_frames <= 3
+  assert environment._env.step_count < 1_000
 
 
 def test_an_agent_without_flights_starts_none():

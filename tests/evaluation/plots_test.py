@@ -37,6 +37,18 @@ def test_curves_of_seeds_are_interpolated_in_their_common_range():
     plots.common_steps(seeds)
 
 
+def test_legends_show_all_labels():
+  curves = {x: (np.arange(2.0), np.full(2, 0.5)) for x in ('_make', 'b')}
+  shares = plots.stacked_shares('', curves, title='')
+  seeds = {label: [curve] for label, curve in curves.items()}
+  for figure in (
+    shares,
+    plots.learning_curves('', seeds, title='', ylabel=''),
+  ):
+    texts = figure.axes[0].get_legend().get_texts()
+    assert {text.get_text().strip() for text in texts} == {'_make', 'b'}
+
+
 def test_scores_of_the_same_actor_step_are_averaged():
   steps, means = plots.means_by_step(
     (np.array([20, 10, 20, 30]), np.array([1.0, 5.0, 4.0, 6.0]))
