@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_155,
-  'lines of code in bt_acme/runtime': 4_270,
+  'lines of code': 24_205,
+  'lines of code in bt_acme/runtime': 4_271,
   'lines of code in experiments': 4_490,
   'lines of code in benchmarks': 2_605,
   'classes': 245,
   'public class names that several classes have': 2,
-  'lines of tests': 30_517,
+  'lines of tests': 30_730,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]
