@@ -145,6 +145,6 @@ def test_a_replay_that_leads_to_another_observation_is_refused():
   environment.reset()
   state = environment.state()
   state['observation'] += 1
-  match = 'CartPole.*another observation'
+  match = 'CartPole.*another observation.*to its outermost wrapper if'
   with pytest.raises(saving.SaveNotSupportedError, match=match):
     environment.restore(state)
