@@ -22,8 +22,12 @@ try:
 finally:
   print('loaded', *(set({_STACK}) & set(sys.modules)))
 """
-# Limits the size of files, in bytes.
-_LIMIT = 'import resource as r; r.setrlimit(r.RLIMIT_FSIZE, ({0}, {0}))\n'
+# Limits the size of files, in bytes, but does not damage the tests' cache.
+_LIMIT = """
+import jax, resource
+jax.config.update('jax_enable_compilation_cache', False)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))
+"""
 
 
 @pytest.fixture(name='run', scope='module')
