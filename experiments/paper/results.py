@@ -389,12 +389,13 @@ def peak_over(
     run: the run.
 
   Returns:
-    The maximum greedy share of the extra action in the first third of the run
-    minus the share to compare; None if the first third or the end is missing.
+    The maximum greedy share of the extra action in the first third of the run,
+    without the evaluation before training, minus the share to compare; None if
+    the first third or the end is missing.
   """
   steps, shares = column_of(results, run, 'greedy_extra_share')
-  is_first = steps <= run.budget_steps / 3
-  first, rest = shares[is_first], shares[~is_first]
+  is_first = (steps > 0) & (steps <= run.budget_steps / 3)
+  first, rest = shares[is_first], shares[steps > run.budget_steps / 3]
   has_both = len(first) and steps[-1] >= (1 - NEAR) * run.budget_steps
   return float(first.max() - other(rest)) if has_both else None
 
