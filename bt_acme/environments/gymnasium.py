@@ -120,9 +120,10 @@ class Gymnasium(base.Environment):
   def _as_array(self, observation: Any) -> np.ndarray:
     """Returns a copy of an observation that fits the space."""
     spec, found = self._observation_spec, np.asarray(observation)
-    # Bytes would be cut; other numbers only lose precision.
-    casting: Any = 'safe' if spec.dtype == np.uint8 else 'same_kind'
-    fits = np.can_cast(found.dtype, spec.dtype, casting)
+    fits = found.dtype == spec.dtype
+    if not fits:  # Bytes would be cut; other numbers only lose precision.
+      casting: Any = 'safe' if spec.dtype == np.uint8 else 'same_kind'
+      fits = np.can_cast(found.dtype, spec.dtype, casting)
     if not fits or found.shape != spec.shape:
       raise ValueError(
         f'{self._env} has returned an observation of shape {found.shape} and '
