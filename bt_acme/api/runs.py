@@ -143,9 +143,10 @@ class Run:
         "columns lacks the column 'environment'. Pass episodes or evaluations."
       )
     indices = columns['environment'].astype(int)
-    played = np.array([environments.name_of(listed, i) for i in indices], str)
+    used, rows = np.unique(indices, return_inverse=True)
+    played = np.array([environments.name_of(listed, i) for i in used], str)
     return {
-      name: {key: column[played == name] for key, column in columns.items()}
+      name: {k: column[(played == name)[rows]] for k, column in columns.items()}
       for name in names
     }
 
