@@ -33,7 +33,7 @@ def make_builder(kind):
 
 
 @pytest.fixture(name='run')
-def make_run():
+def make_run(monkeypatch):
   """Returns a learner, its logger, and a loop with an actor and an adder."""
   builder = make_builder('ngu')
   environment = fakes.MarkedEnvironment()
@@ -44,13 +44,10 @@ def make_run():
   client = reverb.Client(f'localhost:{server.port}')
   dataset = builder.make_dataset_iterator(client)
   logger = loggers.InMemoryLogger()
+  # Acme's layouts do not pass a logger.
+  monkeypatch.setattr(loggers, 'make_default_logger', lambda *_, **__: logger)
   learner = builder.make_learner(
-    jax.random.key(0),
-    builder.networks,
-    dataset,
-    client,
-    counting.Counter(),
-    logger=logger,
+    jax.random.key(0), builder.networks, dataset, client, counting.Counter()
   )
   actor = builder.make_actor(
     jax.random.key(1),

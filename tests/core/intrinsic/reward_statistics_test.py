@@ -133,3 +133,10 @@ def test_merged_statistics_are_those_of_all_observations():
   expected = [45, everything.mean(), everything.var(), 4, 5]
   np.testing.assert_allclose(merged, expected, rtol=1e-12)
   np.testing.assert_array_equal(start(4).merged(), 0)
+
+
+def test_a_field_that_nothing_merges_is_not_lost():
+  names = (*reward_lib.IntrinsicStatistics._fields, 'visits')
+  more = type('More', (reward_lib.IntrinsicStatistics,), {'_fields': names})
+  with pytest.raises(ValueError, match='shorter'):
+    more(*np.ones((5, 2))).merged()

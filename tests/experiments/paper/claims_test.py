@@ -214,8 +214,8 @@ def test_early_area_needs_an_early_and_a_later_evaluation(parts, expected):
 @pytest.mark.parametrize(
   'statistic, shares, expected',
   [
-    # Steps 0 to 333 of 1,000 are the first three points; an untrained network,
-    # that of step 0, selects the extra action by chance.
+    # Steps 0 to 333 of 1,000 are the first three points. The first one does not
+    # count, because the network is not trained yet.
     ('peak_over_rest', [0.9, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2], 0.5 - 0.4),
     ('peak_over_end', [_NAN, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2], 0.5 - 0.2),
     ('peak_over_rest', [0.9, _NAN, _NAN, 0.3, 0.4, 0.1, 0.2], None),
