@@ -249,7 +249,7 @@ def _run_in_process(
 ) -> int:
   """Runs all nodes in this thread, and returns the exit code."""
   compilation_cache.enable()
-  # Ends this program after a signal other than Ctrl-C.
+  # After a signal other than Ctrl-C, `noted` ends the program.
   with interrupts.noted() as noted:
     engine = in_process.InProcess(
       run,

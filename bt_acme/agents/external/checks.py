@@ -81,7 +81,8 @@ def check_outputs(
     environment_spec: the spec of the environment itself.
     agent_spec: the spec of the agent, including extra actions.
   """
-  learns = getattr(networks, 'direct_rl_networks', networks)  # Of AIL.
+  # An agent that imitates (AIL) contains the networks of another agent.
+  learns = getattr(networks, 'direct_rl_networks', networks)
   if isinstance(learns, (ppo.PPONetworks, impala.IMPALANetworks)):
     raise ValueError(
       f'An agent with {type(learns).__name__} learns from the probabilities of '
