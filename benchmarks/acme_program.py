@@ -78,5 +78,5 @@ def run(workdir: str, game: str, num_actors: int, **settings: Any) -> int:
     layout.build(),
     workdir=workdir,
     environments={'actor': catalog.ONE_CORE},
-    policy=supervisor.Policy(main_label='learner', grace_seconds=2.0),
+    rules=supervisor.Rules(main_label='learner', grace_seconds=2.0),
   )

@@ -8,7 +8,7 @@ from typing import Any
 
 from jax.interpreters import partial_eval
 
-from bt_acme.core import traces
+from bt_acme.core import jaxprs
 
 
 def flops(jaxpr: Any) -> int:
@@ -18,7 +18,7 @@ def flops(jaxpr: Any) -> int:
   """
   used = [True] * len(jaxpr.outvars)
   jaxpr, _ = partial_eval.dce_jaxpr(jaxpr, used)
-  return sum(times * _flops(eqn) for eqn, times in traces.equations(jaxpr))
+  return sum(times * _flops(eqn) for eqn, times in jaxprs.equations(jaxpr))
 
 
 def _flops(equation: Any) -> int:

@@ -20,7 +20,7 @@ _API = {
   **dict.fromkeys(('Run', 'load_run'), 'bt_acme.api.runs'),
   'load_behavior': 'bt_acme.api.loading',
   'Bank': 'bt_acme.api.banks',
-  'continual': 'bt_acme.api.continuing',
+  'continual': 'bt_acme.api.continual',
   'register_environment': 'bt_acme.environments',
   'describe': 'bt_acme.api.card_text',
   'show_versions': 'bt_acme.api.versions',

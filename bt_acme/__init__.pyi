@@ -5,7 +5,7 @@ from bt_acme.api import plots as plots
 from bt_acme.api import video as video
 from bt_acme.api.banks import Bank as Bank
 from bt_acme.api.card_text import describe as describe
-from bt_acme.api.continuing import continual as continual
+from bt_acme.api.continual import continual as continual
 from bt_acme.api.evaluating import Evaluation as Evaluation
 from bt_acme.api.evaluating import evaluate as evaluate
 from bt_acme.api.loading import load_behavior as load_behavior

@@ -19,7 +19,7 @@ from bt_acme import config as config_lib
 from bt_acme.acting import grouped_core
 from bt_acme.config import placement as placement_lib
 from bt_acme.config import run as run_config
-from bt_acme.core import learner_core, traces
+from bt_acme.core import jaxprs, learner_core
 from bt_acme.core.intrinsic import rewards
 from bt_acme.replay import blocks, fields, memory_estimate
 
@@ -68,7 +68,7 @@ def estimate(
   replay = agent.config.replay
   block = blocks.block_dtype(replay, agent.replay_shapes).itemsize
   evaluators = run.num_evaluators
-  if not run.has_nodes:
+  if not run.uses_launchpad:
     evaluators = min(evaluators, 1)
   acting = [
     _processes(run),
@@ -319,7 +319,7 @@ def _activations(
 
 def _left_operands(jaxpr: Any, operand_size: int) -> Iterator[int]:
   """Yields the bytes of the left operands of products outside of loops."""
-  for equation, times in traces.equations(jaxpr):
+  for equation, times in jaxprs.equations(jaxpr):
     name = equation.primitive.name
     if times == 1 and name in ('dot_general', 'conv_general_dilated'):
       operand = equation.invars[0].aval

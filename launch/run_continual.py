@@ -18,7 +18,7 @@ if __name__ == '__main__':
   interrupts.end_at_once()  # Before the imports that take seconds.
 
 from bt_acme import config as config_lib
-from bt_acme.api import continuing
+from bt_acme.api import continual
 from bt_acme.cli import training
 from bt_acme.config import run as run_config
 from bt_acme.launching import named_behaviors
@@ -37,4 +37,4 @@ class Settings(config_lib.BTConfig):
 
 
 if __name__ == '__main__':
-  training.run_main(Settings, continuing.start)
+  training.run_main(Settings, continual.start)

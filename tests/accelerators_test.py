@@ -18,7 +18,7 @@ from benchmarks import compiled as compiled_lib
 from bt_acme import assembly, behaviors, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import policy as policy_lib
-from bt_acme.core import data_parallel, returns_on_device, traces
+from bt_acme.core import data_parallel, jaxprs, returns_on_device
 from bt_acme.core.behavior_transfer import bt_actor
 from tests.agents import fakes
 
@@ -51,7 +51,7 @@ def make_agent(kind, folder, spec=core_parts.ATARI, learner=None, **groups):
 def defects(traced):
   """Lists what would not run on a GPU or TPU; lowers a function for both."""
   found = []
-  for equation, _ in traces.equations(traced.jaxpr.jaxpr):
+  for equation, _ in jaxprs.equations(traced.jaxpr.jaxpr):
     name = equation.primitive.name
     if re.search('callback|infeed|outfeed|debug_print', name):
       found.append(name)
@@ -77,7 +77,7 @@ def test_functions_lower_with_the_configured_precision(kind, tmp_path):
     if function.name.endswith('step'):
       precisions = {
         equation.params.get('precision', (highest, highest))
-        for equation, _ in traces.equations(traced.jaxpr.jaxpr)
+        for equation, _ in jaxprs.equations(traced.jaxpr.jaxpr)
       }
       assert precisions == {(highest, highest)}, function.name
     names.append(function.name)

@@ -10,8 +10,7 @@ from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.replay import blocks
-from bt_acme.runtime import devices as devices_lib
-from bt_acme.runtime import environment_variables, launch_checks
+from bt_acme.runtime import accelerators, environment_variables, launch_checks
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
@@ -165,8 +164,8 @@ def make_set_devices(set_memory, monkeypatch):
   set_memory(10**12)
 
   def set_devices(gpus=(), chips=()):
-    monkeypatch.setattr(devices_lib, 'gpu_memories', lambda: gpus)
-    monkeypatch.setattr(devices_lib, 'tpu_memories', lambda: chips)
+    monkeypatch.setattr(accelerators, 'gpu_memories', lambda: gpus)
+    monkeypatch.setattr(accelerators, 'tpu_memories', lambda: chips)
 
   return set_devices
 
@@ -308,7 +307,7 @@ def test_two_processes_cannot_use_a_tpu(set_devices, monkeypatch):
   agent = fakes.make_agent('ngu')
   for local in ({'inference': 'local'}, {'lp_launch_type': 'local_mt'}):
     for uses_tpu in (False, True):
-      monkeypatch.setattr(devices_lib, 'uses_tpu', lambda x=uses_tpu: x)
+      monkeypatch.setattr(accelerators, 'uses_tpu', lambda x=uses_tpu: x)
       check(dataclasses.replace(make_server_run(2), **local), agent, None)
       refused = (
         "^inference='server' .* one process .* a TPU" if uses_tpu else None
@@ -345,7 +344,7 @@ SMI = """index, uuid, memory.total [MiB]
 
 def set_installed(monkeypatch, package):
   monkeypatch.setattr(
-    devices_lib.importlib.util,
+    accelerators.importlib.util,
     'find_spec',
     lambda name: name if name == package else None,
   )
@@ -386,7 +385,7 @@ def test_only_visible_gpus_count(monkeypatch, make_gpus, visible, expected):
   set_installed(monkeypatch, 'jax_cuda13_plugin')
   for platforms, used in (('', memories), ('gpu,cpu', memories), ('cpu', [])):
     monkeypatch.setenv('JAX_PLATFORMS', platforms)
-    assert devices_lib.gpu_memories() == used
+    assert accelerators.gpu_memories() == used
 
 
 @pytest.mark.parametrize(
@@ -396,10 +395,10 @@ def test_a_broken_driver_does_not_delay_the_start(
   monkeypatch, make_gpus, lines
 ):
   make_gpus(lines)
-  monkeypatch.setattr(devices_lib, '_GPU_TOOL_SECONDS', 0.5)
-  assert devices_lib.gpu_memories() == []
+  monkeypatch.setattr(accelerators, '_GPU_TOOL_SECONDS', 0.5)
+  assert accelerators.gpu_memories() == []
   monkeypatch.setenv('PATH', '/nowhere')
-  assert devices_lib.gpu_memories() == []
+  assert accelerators.gpu_memories() == []
 
 
 CHIP, NETWORK_CARD = ('0x1ae0', '0x0063'), ('0x1ae0', '0x0042')
@@ -427,14 +426,14 @@ def test_chips_of_this_machine(
     (folder / 'vendor').write_text(f'{vendor}\n')
     (folder / 'device').write_text(f'{device}\n')
   paths = sorted(str(path / 'vendor') for path in tmp_path.iterdir())
-  found = {'/dev/accel*': paths, devices_lib._PCI_VENDORS: paths}
-  monkeypatch.setattr(devices_lib.glob, 'glob', lambda x: found.get(x, []))
+  found = {'/dev/accel*': paths, accelerators._PCI_VENDORS: paths}
+  monkeypatch.setattr(accelerators.glob, 'glob', lambda x: found.get(x, []))
   set_installed(monkeypatch, 'libtpu')
   monkeypatch.delenv('JAX_PLATFORMS', raising=False)
   if platforms is not None:
     monkeypatch.setenv('JAX_PLATFORMS', platforms)
-  assert devices_lib.uses_tpu() == uses
-  assert devices_lib.tpu_memories() == expected
+  assert accelerators.uses_tpu() == uses
+  assert accelerators.tpu_memories() == expected
 
 
 @pytest.mark.parametrize(

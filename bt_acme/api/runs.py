@@ -256,7 +256,7 @@ class Run:
 
   def _check_in_process(self) -> None:
     checks.require(
-      not self._config.has_nodes,
+      not self._config.uses_launchpad,
       f'workdir={str(self.workdir)!r} contains a run of several processes. '
       'Rerun its command to resume it; copy its workdir to save it.',
     )

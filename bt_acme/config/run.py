@@ -161,7 +161,7 @@ class RunConfig:
       f'{self.max_actor_steps}, the end of the run. Remove the larger steps, '
       'or raise max_actor_steps.',
     )
-    if not self.has_nodes:
+    if not self.uses_launchpad:
       checks.require_defaults(
         self, *OF_NODES, without=f'lp_launch_type={self.lp_launch_type!r}'
       )
@@ -187,8 +187,8 @@ class RunConfig:
     placement_lib.parse(self.placement)
 
   @property
-  def has_nodes(self) -> bool:
-    """Whether the run is a Launchpad program with several nodes."""
+  def uses_launchpad(self) -> bool:
+    """Whether the run is a Launchpad program, not a run in one process."""
     return self.lp_launch_type != 'in_process'
 
   @property

@@ -112,7 +112,6 @@ def play(
     agent,
     episodes=episodes,
     seed=seed,
-    first_environment=evaluator_lib.FIRST_ENVIRONMENT,
     epsilon=epsilon,
     flights=flights,
   )

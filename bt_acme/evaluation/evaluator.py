@@ -47,7 +47,6 @@ class Evaluator:
     *,
     episodes: int,
     seed: int,
-    first_environment: int = 0,
     epsilon: float | None = None,
     flights: bool = False,
   ):
@@ -56,8 +55,7 @@ class Evaluator:
     Args:
       agent: the agent that acts.
       episodes: the number of episodes of an evaluation, played in parallel.
-      seed: the seed of the run.
-      first_environment: the index that seeds the first environment.
+      seed: the seed of the run. Actors with the same seed play other episodes.
       epsilon: the epsilon of the policy; None for the configured
         `evaluation_epsilon`.
       flights: whether the agent starts flights, as in training.
@@ -77,7 +75,7 @@ class Evaluator:
       agent.spec.name,
       episodes,
       seed=seed,
-      first_environment=first_environment,
+      first_environment=FIRST_ENVIRONMENT,
       num_stacked=agent.spec.num_stacked,
       joint_emulator=False,  # Videos need the environments themselves.
     )
@@ -85,7 +83,7 @@ class Evaluator:
       agent,
       epsilons=[epsilon] * episodes,
       seed=seed,
-      first_environment=first_environment,
+      first_environment=FIRST_ENVIRONMENT,
       evaluation=not flights,
     )
     self._episodes = episodes

@@ -69,7 +69,7 @@ def start(
     ValueError: before anything starts, if the settings are invalid or if
       another run uses the workdir.
   """
-  if not run.has_nodes:
+  if not run.uses_launchpad:
     freed_memory.share_one_arena()  # `check` lets JAX start its threads.
   check(run, agent)
   by_script = make_display is None
@@ -78,11 +78,11 @@ def start(
     if by_script:
       _announce(run, agent, resumed)
     recorded_agent.keep_behaviors(run, agent)
-    if run.has_nodes:
+    if run.uses_launchpad:
       return _launch_nodes(run, agent, initial_params, begin_next)
     return _run_in_process(run, agent, initial_params, make_display, callbacks)
 
-  identity = {**(identity or {}), **({} if run.has_nodes else ENGINE)}
+  identity = {**(identity or {}), **({} if run.uses_launchpad else ENGINE)}
   with workdir_lock.held(run.workdir):
     code = run_session(run, agent.config, identity, execute)
   if code is None and by_script:
@@ -93,7 +93,7 @@ def start(
       'max_actor_steps to continue.'
     )
   stopped = [interrupts.exit_code(x) for x in interrupts.stop_signals()]
-  if run.has_nodes and by_script and code in stopped:
+  if run.uses_launchpad and by_script and code in stopped:
     output.show('Stopped. Rerun the same command to resume.')
   return code or 0
 
@@ -130,7 +130,7 @@ def run_session(
   if workdir.is_completed(run):
     return None
   check_budget(run)
-  if run.has_nodes and resumed:
+  if run.uses_launchpad and resumed:
     replay_checkpoints.check(run, config.replay)
   params = identity.get(resume_checks.PARAMS, {})
   settings = {name: getattr(run, name) for name in resume_checks.OF_SESSION}
@@ -212,11 +212,11 @@ def _announce(
   actors = f'{tables.counted(run.num_actors, "actor")}, '
   print(
     f'{"Resuming" if resumed else "Starting"} {type(agent.config).__name__} '
-    f'on {run.env} in {run.workdir}: {actors if run.has_nodes else ""}'
+    f'on {run.env} in {run.workdir}: {actors if run.uses_launchpad else ""}'
     f'{tables.counted(run.num_environments, "environment")}, '
     f'{tables.counted(run.max_actor_steps, "actor step")}.'
   )
-  if run.has_nodes:
+  if run.uses_launchpad:
     replay = memory_estimate.estimate(agent.config.replay, agent.replay_shapes)
     size = memory_estimate.size_in_words(replay)
     print(
@@ -309,7 +309,7 @@ def _launch_nodes(
     engine_options=_engine_options(run),
     environments=environment_variables.by_label(),
     ports={'replay': run.replay_port} if run.replay_port else None,
-    policy=program_lib.policy(run, next_program),
+    rules=program_lib.rules(run, next_program),
   )
 
 

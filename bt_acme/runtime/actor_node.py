@@ -50,7 +50,7 @@ class ActorNode(node.Node):
     self._pipeline = actor_groups.Pipeline([])
     self._vector_steps = 0
     self._update_period = agent.config.acting.variable_update_period
-    self._report_period = _REPORT_PERIOD if run.has_nodes else 1
+    self._report_period = _REPORT_PERIOD if run.uses_launchpad else 1
     self._leased = 0  # Actor steps granted but not yet taken.
     self._taken = 0  # Actor steps since the last report.
     self._episodes: list[dict[str, float]] = []  # Since the last report.
@@ -150,7 +150,7 @@ class ActorNode(node.Node):
       self._context.replay,
       agent.config.replay,
       agent.replay_shapes,
-      on_wait=self._context.alive,
+      on_wait=self._context.send_heartbeat,
     )
     # It waits while the learner is behind, which would be forever once the
     # learner has stopped.

@@ -71,7 +71,6 @@ class EvaluatorNode(node.Node):
       self._agent,
       episodes=run.evaluation_episodes,
       seed=seeds.for_evaluation(run.seed, point),
-      first_environment=evaluation.FIRST_ENVIRONMENT,
     )
 
   def _log(self) -> bool:
@@ -93,5 +92,5 @@ class EvaluatorNode(node.Node):
 
   def _should_stop(self) -> bool:
     """Sends a heartbeat during an evaluation; returns whether to stop."""
-    self._context.alive()
+    self._context.send_heartbeat()
     return self._context.wait_for_stop(0)

@@ -42,8 +42,8 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
       lp.wait_for_stop,
       lp.register_stop_handler,
       attempt=heartbeats.attempt(),
-      alive=heartbeats.make_heartbeat(),
-      saved=heartbeats.report_saved,
+      send_heartbeat=heartbeats.make_heartbeat(),
+      report_saved=heartbeats.report_saved,
       **clients,
     ),
   )

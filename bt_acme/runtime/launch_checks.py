@@ -10,7 +10,7 @@ from bt_acme import assembly, memory_check
 from bt_acme import config as config_lib
 from bt_acme.config import placement
 from bt_acme.config import run as run_config
-from bt_acme.runtime import devices, environment_variables
+from bt_acme.runtime import accelerators, environment_variables
 
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
@@ -31,14 +31,14 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   if (
     run.inference == 'server'
     and not run.is_in_this_process
-    and devices.uses_tpu()
+    and accelerators.uses_tpu()
   ):
     raise ValueError(
       "inference='server' selects actions in a second process on the learner's "
       'accelerator, but only one process can use a TPU. Choose '
       "inference='local', or set JAX_PLATFORMS=cpu to leave the TPU unused."
     )
-  gpus, chips = devices.gpu_memories(), devices.tpu_memories()
+  gpus, chips = accelerators.gpu_memories(), accelerators.tpu_memories()
   memory_check.check(
     memory_check.estimate(run, agent, has_accelerator=bool(gpus or chips))
   )
@@ -116,7 +116,7 @@ def _check_devices(
 def oversubscription_warning(run: run_config.RunConfig) -> str:
   """Returns a warning if there are more actors than cores; otherwise empty."""
   cores = len(environment_variables.cores())
-  if not run.has_nodes or run.spans_machines or run.num_actors <= cores:
+  if not run.uses_launchpad or run.spans_machines or run.num_actors <= cores:
     return ''
   return (
     f'num_actors={run.num_actors} exceeds the number of cores ({cores}). Use '

@@ -30,7 +30,7 @@ def launch(
   engine_options: Mapping[str, Any] | None = None,
   environments: Mapping[str, Mapping[str, str]] | None = None,
   ports: Mapping[str, int] | None = None,
-  policy: supervisor.Policy | None = None,
+  rules: supervisor.Rules | None = None,
 ) -> int:
   """Runs a program until its main node ends, a node fails, or the user stops.
 
@@ -50,7 +50,7 @@ def launch(
       to those of this process, as {'actor': {'JAX_PLATFORMS': 'cpu'}}. Threads
       share the environment of this process.
     ports: by label, the port of the label's first node; by default a free port.
-    policy: how the program ends, and the node failures from which it recovers;
+    rules: how the program ends, and the node failures from which it recovers;
       threads recover from none.
 
   Returns:
@@ -58,16 +58,16 @@ def launch(
     stopped the program (130 for Ctrl-C).
   """
   engine_class = ENGINES[launch_type]
-  policy = policy or supervisor.Policy()
+  rules = rules or supervisor.Rules()
   if engine_class.in_this_process:
-    policy = policy._replace(max_restarts_per_hour=0, watchdog_seconds=math.inf)
+    rules = rules._replace(max_restarts_per_hour=0, watchdog_seconds=math.inf)
   queue = events.EventQueue()
   with interrupts.put_into(queue):
     return supervisor.Supervisor(
       lambda: engine_class(queue, **(engine_options or {})),
       queue,
       workdir,
-      policy,
+      rules,
       environments or {},
       ports or {},
     ).run(program)

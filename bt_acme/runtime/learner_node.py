@@ -117,7 +117,7 @@ class LearnerNode(node.Node):
     self._logger = metrics_logger.MetricsLogger(
       run.workdir,
       'learner',
-      time_delta=_REPORT_SECONDS if run.has_nodes else 0.0,
+      time_delta=_REPORT_SECONDS if run.uses_launchpad else 0.0,
       clock=self._context.clock,
     )
     self._learner, self._saver = self._make_learner(
@@ -167,7 +167,7 @@ class LearnerNode(node.Node):
     if answer is not None:
       _, self._counts = answer
     self._finish(_REPLAY_SECONDS)
-    self._context.saved()  # Not later: `close` may block.
+    self._context.report_saved()  # Not later: `close` may block.
 
   def close(self) -> None:
     """Stops sampling and closes the log."""
@@ -188,7 +188,7 @@ class LearnerNode(node.Node):
       lambda: self._coordinator.learner_ended(finished), _LAST_POLL_SECONDS
     )
     if finished:
-      self._context.saved()
+      self._context.report_saved()
     self._logger.close()
     self._stack.close()
 
@@ -204,7 +204,9 @@ class LearnerNode(node.Node):
     """
     phase, counts = self._poll()
     now = self._context.clock()
-    self._next_poll = now + (node.POLL_SECONDS if self._run.has_nodes else 0.0)
+    self._next_poll = now + (
+      node.POLL_SECONDS if self._run.uses_launchpad else 0.0
+    )
     if self._final is None:
       self._counts = counts
     is_over = phase >= node.Phase.LEARNER_FINISHES

@@ -1,7 +1,8 @@
 """What all nodes of a run share: base class, context and phases.
 
-A node depends neither on Launchpad nor on any other engine, and its clients may
-be other processes or the other nodes themselves. In its own process or thread,
+A node depends neither on Launchpad nor on any other engine (only how often it
+reports differs in a run of one process), and its clients may be other processes
+or the other nodes themselves. In its own process or thread,
 `run` iterates until the node has finished or is told to stop. An engine that
 runs all nodes in one thread calls `start`, `iterate`, `stop` and `close`
 itself.
@@ -79,10 +80,10 @@ class Context:
       (`inference_node.InferenceNode`); None if every actor selects its own
       actions.
     attempt: the number of times that the node has been started before.
-    alive: sends a heartbeat. A node calls it whenever it makes progress, for
-      the first time once slow compilation is done.
-    saved: reports that the node has nothing left to save. If it is slow to
-      exit, it may then be killed.
+    send_heartbeat: sends a heartbeat. A node calls it whenever it makes
+      progress, for the first time once slow compilation is done.
+    report_saved: reports that the node has nothing left to save. If it is slow
+      to exit, it may then be killed.
     clock: returns seconds, like `time.monotonic`.
     call_with_timeout: calls a function with a timeout in seconds; see the
       function of that name.
@@ -95,8 +96,8 @@ class Context:
   replay: Any = None
   inference: Any = None
   attempt: int = 0
-  alive: Callable[[], None] = lambda: None
-  saved: Callable[[], None] = lambda: None
+  send_heartbeat: Callable[[], None] = lambda: None
+  report_saved: Callable[[], None] = lambda: None
   clock: Callable[[], float] = time.monotonic
   call_with_timeout: Callable[[Callable[[], Any], float], Any] = (
     call_with_timeout
@@ -155,6 +156,6 @@ class Node(abc.ABC):
           return
         pause = self.iterate()
         if self.is_warm:
-          self._context.alive()
+          self._context.send_heartbeat()
     finally:
       self.close()

@@ -37,16 +37,16 @@ from bt_acme.runtime import (
 _SPARE_THREADS = 4  # For calls to the inference server besides `act`.
 
 
-def policy(
+def rules(
   run: run_config.RunConfig, next_program: Callable[[], lp.Program]
-) -> supervisor.Policy:
-  """Returns the policy by which a run is supervised.
+) -> supervisor.Rules:
+  """Returns the rules by which a run is supervised.
 
   Args:
     run: the run.
     next_program: makes the program to restart.
   """
-  return supervisor.Policy(
+  return supervisor.Rules(
     # The learner has not saved if it fails during the shutdown.
     checked_labels=('learner',),
     max_restarts_per_hour=run.max_restarts,

@@ -17,7 +17,7 @@ from bt_acme.runtime import checkpoints
 State = checkpoints.State
 
 
-def start_thread(work: Callable[[], None]) -> threading.Thread:
+def _start_thread(work: Callable[[], None]) -> threading.Thread:
   """Starts work in a daemon thread, which ends with the process."""
   thread = threading.Thread(target=work, name='saver', daemon=True)
   thread.start()
@@ -34,9 +34,9 @@ class Saver:
   def __init__(
     self,
     folder: str,
-    take_replay: Callable[[], checkpoints.Replay | None] = lambda: None,
-    clear: Callable[[], None] = lambda: None,
-    start: Callable[[Callable[[], None]], Any] = start_thread,
+    take_replay: Callable[[], checkpoints.Replay | None],
+    clear: Callable[[], None],
+    start: Callable[[Callable[[], None]], Any] = _start_thread,
     clock: Callable[[], float] = time.monotonic,
     *,
     reuses_replay: bool = True,
@@ -46,7 +46,7 @@ class Saver:
     Args:
       folder: the directory of the run's checkpoints.
       take_replay: writes the replay and returns the complete files, or raises
-        OSError. By default, checkpoints contain no replay.
+        OSError. Returns None if checkpoints contain no replay.
       clear: removes the files that `take_replay` has written.
       start: starts writing without waiting for it, and returns a thread or an
         object like it; or waits for it, and returns None.

@@ -4,14 +4,14 @@ Launchpad's own local launchers ignore exit codes, hold back a process's output
 until the process exits, and kill themselves if a node does not stop in time.
 The supervisor behaves as follows on every engine:
 
-- The program succeeds when its main node (`Policy.main_label`) does.
+- The program succeeds when its main node (`Rules.main_label`) does.
 - When a node fails, the node or the whole program restarts, as often as the
-  `Policy` allows. A node that sends no heartbeat for too long is killed, which
+  `Rules` allow. A node that sends no heartbeat for too long is killed, which
   counts as a failure. The timeout starts with the node's first heartbeat, so
   that it may take as long as it needs to compile.
 - Any other failure ends the program, and the node's traceback is printed last.
 - Ctrl-C gives every node `grace_seconds` to stop; a second Ctrl-C kills all
-  nodes immediately. Nodes of `Policy.restarted_labels` that have not sent a
+  nodes immediately. Nodes of `Rules.restarted_labels` that have not sent a
   heartbeat yet are killed by the first Ctrl-C.
 """
 
@@ -54,7 +54,7 @@ _FLUSH_SECONDS = 1.0
 _FINAL_SAVE_FACTOR = 6
 
 
-class Policy(NamedTuple):
+class Rules(NamedTuple):
   """How a program ends, and the node failures from which it recovers.
 
   By default it recovers from none.
@@ -106,7 +106,7 @@ class Supervisor:
     make_engine: makes the engine of a program.
     queue: the queue into which the engine and `interrupts` put events.
     workdir: see `launcher.launch`, like the following attributes.
-    policy: see above.
+    rules: see above.
     environments: environment variables by label.
     ports: the port of each label's first node, by label.
     clock: a function that returns seconds.
@@ -115,7 +115,7 @@ class Supervisor:
   make_engine: Callable[[], base.Engine]
   queue: events.EventQueue
   workdir: str | pathlib.Path
-  policy: Policy
+  rules: Rules
   environments: Mapping[str, Mapping[str, str]]
   ports: Mapping[str, int]
   clock: Callable[[], float] = time.monotonic
@@ -125,12 +125,12 @@ class Supervisor:
     self._terminal = terminal.Terminal(self._log_folder / 'launcher.log')
     # By title, across all programs of the run; '' is the program as a whole.
     self._budgets: dict[str, node_lib.RestartBudget] = collections.defaultdict(
-      lambda: node_lib.RestartBudget(self.policy.max_restarts_per_hour)
+      lambda: node_lib.RestartBudget(self.rules.max_restarts_per_hour)
     )
     self._budget = self._budgets['']
 
   def run(self, program: lp.Program) -> int:
-    """Runs a program, and restarts it as often as the policy allows.
+    """Runs a program, and restarts it as often as the rules allow.
 
     Args:
       program: see `launcher.launch`.
@@ -139,8 +139,8 @@ class Supervisor:
       The exit code, see `launcher.launch`.
     """
     while (code := self._run_once(program)) is None:
-      assert self.policy.next_program is not None
-      program = self.policy.next_program()
+      assert self.rules.next_program is not None
+      program = self.rules.next_program()
     return code
 
   def _run_once(self, program: lp.Program) -> int | None:
@@ -156,7 +156,7 @@ class Supervisor:
       node = node_lib.NodeState(title, self._budgets[title])
       # Servers come first: a node may wait for nodes of earlier labels.
       after_servers = labels.index(node.label) * _SECONDS_AFTER_SERVERS
-      node.timeout = self.policy.watchdog_seconds + after_servers
+      node.timeout = self.rules.watchdog_seconds + after_servers
       self._nodes[title] = node
     self._looked = self.clock()
     self._executables: dict[str, Any] = {}
@@ -175,10 +175,10 @@ class Supervisor:
     if end.culprit is not None and code is not None:
       failures = [end.culprit.describe_end()]
     if failures:
-      self._terminal.note('\n'.join(failures))
+      self._terminal.log('\n'.join(failures))
       code = 1 if code == 0 else code
     if code is not None and self._engine.in_this_process and self._running():
-      self._terminal.note(
+      self._terminal.log(
         'Some nodes did not stop in time. Exiting the process to end them.'
       )
       os._exit(code)
@@ -195,7 +195,7 @@ class Supervisor:
       first[0] = f'{host}:{port}'
     servers = self._servers()
     if servers and any(node.host for node in self._nodes.values()):
-      self._terminal.log(f'Listening without a password: {servers}.')
+      self._terminal.print_above(f'Listening without a password: {servers}.')
     self._executables = executables.make(self._program, addresses)
     for title in self._executables:
       self._start(self._nodes[title])
@@ -226,7 +226,7 @@ class Supervisor:
       path = self._log_folder / f'{node.title.replace("/", "-")}.log'
       log = terminal.NodeLog(path, process, live=live)
     node.mark_started(log)
-    node.late_at = self.clock() + self.policy.watchdog_seconds
+    node.late_at = self.clock() + self.rules.watchdog_seconds
 
   def _wait_for_end(self) -> _End:
     """Waits for the exit of the main node, a final failure, or a signal.
@@ -244,7 +244,7 @@ class Supervisor:
           end = self._handle_failure(node)
           if end is not None:
             return end
-        elif node.label == self.policy.main_label:
+        elif node.label == self.rules.main_label:
           return _End(0)
         else:  # Another node may be waiting for this slot.
           self._engine.release(node.title)
@@ -277,7 +277,7 @@ class Supervisor:
         node.heard += missed
         if now - node.heard > node.timeout:
           node.why_killed = (
-            f'sent no heartbeat for {self.policy.watchdog_seconds:g} s and was '
+            f'sent no heartbeat for {self.rules.watchdog_seconds:g} s and was '
             'killed.'
           )
           self._kill(node)
@@ -294,9 +294,9 @@ class Supervisor:
         self._start(node)
       if node.runs and node.heard is None and now > node.late_at:
         node.late_at = math.inf
-        self._terminal.note(
+        self._terminal.log(
           f'[{node.title}] no heartbeat after '
-          f'{self.policy.watchdog_seconds:g} s. The node may be compiling, '
+          f'{self.rules.watchdog_seconds:g} s. The node may be compiling, '
           'waiting for a slot, or unable to reach other nodes '
           f'({self._servers()}).'
         )
@@ -319,26 +319,26 @@ class Supervisor:
       return None
     # Other nodes would still use the old address of a node that listens.
     has_lost_address = node.ended.lost and bool(node.addresses)
-    labels = self.policy.restarted_labels
+    labels = self.rules.restarted_labels
     alone = node.label in labels and not has_lost_address
     budget = node.budget if alone else self._budget
     # A restart would only repeat an error at the start of a first attempt.
     failed_at_its_start = node.ended.code > 0 and not node.budget.has_worked
     if (
       failed_at_its_start
-      or not (alone or self.policy.next_program)
+      or not (alone or self.rules.next_program)
       or not budget.acquire(self.clock())
     ):
       return _End(1, node)
     failure = node.describe_failure()
     if not alone:
-      self._terminal.note(
+      self._terminal.log(
         f'{failure} Restarting the program from its last checkpoint ({budget}).'
       )
       return _End(None, node)
     pause = node.next_backoff()
     when = f' in {pause:g} s' if pause else ''
-    self._terminal.note(f'{failure} Restarting{when} ({budget}).')
+    self._terminal.log(f'{failure} Restarting{when} ({budget}).')
     for other in self._running():
       if other.label in labels[node.label]:
         other.follows = True
@@ -352,7 +352,7 @@ class Supervisor:
     """Schedules a node again whose slot was lost before the start."""
     if not (ended.lost and self._budget.acquire(self.clock())):
       return _End(1, node)
-    self._terminal.note(
+    self._terminal.log(
       f'{node.describe_failure()} Rescheduling ({self._budget}).'
     )
     node.addresses = node.ended = None
@@ -369,14 +369,14 @@ class Supervisor:
     what = 'stopping. Ctrl-C or SIGTERM now kills everything immediately.'
     if self._hurried:
       what = 'killing everything.'
-    self._terminal.log(f'{signum.name}: {what}')
+    self._terminal.print_above(f'{signum.name}: {what}')
     return _End(interrupts.exit_code(signum))
 
   def _stop(self, end: _End) -> _End:
     """Stops all nodes; returns the end, which an interrupt may change."""
     self._stopping = True
     for node in self._running():
-      is_restarted = node.label in self.policy.restarted_labels
+      is_restarted = node.label in self.rules.restarted_labels
       loses_nothing = is_restarted and node.heard is None
       signum = signal.SIGKILL if loses_nothing else signal.SIGTERM
       self._engine.signal(node.title, signum)
@@ -394,16 +394,16 @@ class Supervisor:
 
   def _grace(self, label: str, end: _End) -> float:
     """Returns the seconds that nodes of a label have to stop."""
-    if label in self.policy.checked_labels:  # They have something to save.
+    if label in self.rules.checked_labels:  # They have something to save.
       factor = _FINAL_SAVE_FACTOR if end.code == 0 else 1
-      return factor * self.policy.grace_seconds
-    return _FLUSH_SECONDS if end.code is None else self.policy.grace_seconds
+      return factor * self.rules.grace_seconds
+    return _FLUSH_SECONDS if end.code is None else self.rules.grace_seconds
 
   def _failures_to_stop(self, end: _End) -> list[str]:
     """Returns the errors of checked nodes during the shutdown."""
     failures = []
     for node in self._nodes.values():
-      if node.label in self.policy.checked_labels and node is not end.culprit:
+      if node.label in self.rules.checked_labels and node is not end.culprit:
         seconds = None if self._hurried else self._grace(node.label, end)
         failures.append(node.describe_stop(seconds))
     return [failure for failure in failures if failure]
@@ -449,10 +449,10 @@ class Supervisor:
     node = self._nodes[event.title]
     if isinstance(event, events.NodeScheduled):
       if node.log is not None and event.host != node.host:
-        self._terminal.note(f'[{node.title}] moved to {event.host}.')
+        self._terminal.log(f'[{node.title}] moved to {event.host}.')
       node.addresses, node.host = event.addresses, event.host
     elif isinstance(event, events.NodePending):
-      self._terminal.note(
+      self._terminal.log(
         f'[{node.title}] waiting to be scheduled: {event.reason}'
       )
     elif isinstance(event, events.Output) and event.stream == 'heartbeats':
@@ -472,7 +472,7 @@ class Supervisor:
     """Prints lines of a node on the terminal."""
     # During shutdown, nodes log harmless errors about servers that have already
     # stopped.
-    is_checked = node.label in self.policy.checked_labels
+    is_checked = node.label in self.rules.checked_labels
     is_shown = is_checked or not self._stopping
     for line in lines:
       if is_shown or line.startswith(progress.STATUS_MARK):

@@ -38,33 +38,25 @@ class Terminal:
     """Initializes the terminal, without a progress line.
 
     Args:
-      log_file: the file for the lines of `note`; created by the first one.
+      log_file: the file for the lines of `log`; created by the first one.
     """
     self.live = sys.stdout.isatty()
     self._log_file = log_file
     self._status = ''
 
-  def log(self, text: str) -> None:
-    """Writes lines to standard error, above the progress line."""
+  def print_above(self, text: str) -> None:
+    """Prints lines to standard error, above the progress line."""
     self._write(sys.stdout, render_live('') if self._status else '')
     self._write(sys.stderr, text + '\n')
     self._write(sys.stdout, self._status)
 
-  def note(self, text: str) -> None:
-    """Writes a line like `log`, and adds it to the log file with the time."""
-    self.log(text)
+  def log(self, text: str) -> None:
+    """Prints a line and adds it to the log file, with the time."""
+    self.print_above(text)
     with contextlib.suppress(OSError):  # The terminal shows the line anyway.
       self._log_file.parent.mkdir(parents=True, exist_ok=True)
       with self._log_file.open('a', encoding='utf-8') as file:
         file.write(f'{_now()} {text}\n')
-
-  def status(self, text: str) -> None:
-    """Replaces the progress line; prints a new line if not on a terminal."""
-    if self.live:
-      self._status = render_live(text)
-      self._write(sys.stdout, self._status)
-    else:
-      self._write(sys.stdout, text + '\n')
 
   def end_status(self) -> None:
     """Ends the progress line, which stays on the terminal."""
@@ -73,11 +65,20 @@ class Terminal:
       self._write(sys.stdout, '\n')
 
   def show(self, title: str, line: str) -> None:
-    """Prints a line of a node, unless it belongs in the log file only."""
+    """Prints a line of a node, unless it belongs in the log file only.
+
+    A progress line replaces the last one, if the output is a terminal.
+
+    Args:
+      title: the title of the node.
+      line: the line, which starts with `STATUS_MARK` if it shows the progress.
+    """
     if line.startswith(progress.STATUS_MARK):
-      self.status(line.removeprefix(progress.STATUS_MARK))
+      text = line.removeprefix(progress.STATUS_MARK)
+      self._status = render_live(text) if self.live else ''
+      self._write(sys.stdout, self._status or text + '\n')
     elif line and not _INFO_LINE.match(line):
-      self.log(f'[{title}] {line}')
+      self.print_above(f'[{title}] {line}')
 
   def _write(self, stream: Any, text: str) -> None:
     if text:

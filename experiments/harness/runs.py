@@ -251,7 +251,7 @@ def _lasting(script: str, values: Mapping[str, Any]) -> dict[str, Any]:
   return {
     'script': script,
     # Runs with and without nodes cannot share checkpoints.
-    'has_nodes': resolved.run.has_nodes,
+    'has_nodes': resolved.run.uses_launchpad,
     **{group: resume_checks.lasting(settings) for group, settings in groups},
   }
 

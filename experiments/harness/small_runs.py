@@ -401,7 +401,6 @@ def _play(
     agent,
     episodes=run.episodes,
     seed=run.seed,
-    first_environment=evaluator_lib.FIRST_ENVIRONMENT,
     epsilon=1.0 if run.kind == 'random' else None,
     flights=flights,
   )

@@ -134,7 +134,7 @@ if __name__ == '__main__':
   counter = program.groups['counter'][0].create_handle()
   program.add_node(lp.PyNode(watch, counter), label='coordinator')
   sys.exit(launcher.launch(program, workdir=sys.argv[1],
-    launch_type='local_mt', policy=supervisor.Policy(grace_seconds=2.0)))
+    launch_type='local_mt', rules=supervisor.Rules(grace_seconds=2.0)))
 """
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import bt_acme
 from bt_acme import behaviors
-from bt_acme.api import continuing, runs
+from bt_acme.api import continual, runs
 
 
 @pytest.fixture(name='started')
@@ -116,7 +116,7 @@ def test_a_first_task_ignores_settings_of_transfer(tmp_path):
   settings = {'seed': 1, 'max_actor_steps': 5_000}
   transferred = {'extra_init': 'mean', 'flight_exponent': 3.0}
   first, same = (
-    continuing._prepare('Chain-5', (), tmp_path, each)
+    continual._prepare('Chain-5', (), tmp_path, each)
     for each in (settings, {**settings, **transferred})
   )
   assert (first.agent, first._config) == (same.agent, same._config)

@@ -55,7 +55,7 @@ executables.make = lambda program, addresses: dict.fromkeys(addresses, node)
 sys.exit(launcher.launch(program, workdir=workdir, launch_type='ray',
   engine_options=dict(address=address, python=python,
     places=placement.parse('')),
-  policy=supervisor.Policy(max_restarts_per_hour=3,
+  rules=supervisor.Rules(max_restarts_per_hour=3,
     restarted_labels={{'actor': []}}, watchdog_seconds=120.0)))
 """
 

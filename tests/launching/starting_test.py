@@ -59,7 +59,7 @@ def test_the_setting_lists_all_engines_with_their_options():
   for name, engine in launcher.ENGINES.items():
     address = 'auto' if name == 'ray' else ''
     run = run_config.RunConfig(lp_launch_type=name, ray_address=address)
-    assert run.has_nodes
+    assert run.uses_launchpad
     assert run.is_in_this_process == engine.in_this_process
     options = starting._engine_options(run)
     inspect.signature(engine).bind('the queue', **options)  # Or it raises.

@@ -16,8 +16,8 @@ private_network.make = lambda: ()  # As on a system that forbids namespaces.
 for _ in range(2):
   processes.Processes(events.EventQueue())
 shown = terminal.Terminal(pathlib.Path('launcher.log'))
-shown.log('a line')
-shown.status('at work')
+shown.print_above('a line')
+shown.show('', progress.STATUS_MARK + 'at work')
 display = progress.Progress(100)
 display.update({'actor_steps': 1})
 display.close()

@@ -23,8 +23,8 @@ def test_nodes_of_a_run():
   servers = ['replay/0', 'coordinator/0', 'learner/0']
   actors = ['actor/0', 'actor/1', 'actor/2']
   assert list(ports) == [*servers, *actors, 'evaluator/0', 'evaluator/1']
-  policy = program_lib.policy(run_config.RunConfig(), make_program)
-  labels = {policy.main_label, *policy.checked_labels}
+  rules = program_lib.rules(run_config.RunConfig(), make_program)
+  labels = {rules.main_label, *rules.checked_labels}
   assert labels <= set(program.groups)
   # Nodes that other nodes call listen on a port.
   assert [title for title, num in ports.items() if num] == servers

@@ -85,7 +85,7 @@ if __name__ == '__main__':
   code = launcher.launch(program, workdir=workdir, launch_type=launch_type,
     environments={'worker': {'GREETING': 'hello'}},
     ports={'counter': int(port)},
-    policy=supervisor.Policy(max_restarts_per_hour=1, grace_seconds=30.0))
+    rules=supervisor.Rules(max_restarts_per_hour=1, grace_seconds=30.0))
   sys.exit(code)
 """
 

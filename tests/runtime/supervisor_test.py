@@ -178,7 +178,7 @@ def make_launch(tmp_path):
     """Runs a program; returns its exit code and the engine."""
     engine = Engine(script, deaf, on_place, on_signal)
     engine.program = make_program()
-    policy = supervisor.Policy(
+    rules = supervisor.Rules(
       checked_labels=['learner'],
       grace_seconds=5.0,
       max_restarts_per_hour=most,
@@ -190,7 +190,7 @@ def make_launch(tmp_path):
       lambda: engine,
       engine.queue,
       tmp_path,
-      policy,
+      rules,
       environments={'server': {'GREETING': 'hello'}},
       ports={'server': 1234},
       clock=lambda: engine.queue.now,

@@ -9,8 +9,8 @@ from bt_acme.runtime import terminal as terminal_lib
 def test_live_status_line_stays_below_the_log(tmp_path, capsys, monkeypatch):
   monkeypatch.setattr(sys.stdout, 'isatty', lambda: True)
   terminal = terminal_lib.Terminal(tmp_path / 'launcher.log')
-  terminal.status('at work')
-  terminal.log('[actor/0] hello')
+  terminal.show('coordinator/0', progress_lib.STATUS_MARK + 'at work')
+  terminal.print_above('[actor/0] hello')
   terminal.end_status()
   output, errors = capsys.readouterr()
   assert errors == '[actor/0] hello\n'

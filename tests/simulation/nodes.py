@@ -378,8 +378,8 @@ def _context(run, process, engine, clients, simulation):
     wait_for_stop,
     lambda handler: None,
     attempt=process.attempt,
-    alive=lambda: engine.heartbeat(process),
-    saved=lambda: engine.report_saved(process),
+    send_heartbeat=lambda: engine.heartbeat(process),
+    report_saved=lambda: engine.report_saved(process),
     clock=simulation.clock.monotonic,
     call_with_timeout=call_with_timeout,
     **{

@@ -262,7 +262,7 @@ class Session:
         lambda: engine_lib.Simulated(queue, self),
         queue,
         workdir=run.workdir,
-        policy=program_lib.policy(run, next_program),
+        rules=program_lib.rules(run, next_program),
         environments={},
         ports={},
         clock=self.clock.monotonic,
