@@ -25,6 +25,7 @@ import numpy as np
 
 # Images per iteration of the gradient; with 41, it takes a third longer.
 _CPU_IMAGES = 8
+_by_platform: Any = jax.lax.platform_dependent
 
 
 def conv2d(
@@ -57,9 +58,9 @@ def _convolve(
 ) -> jax.Array:
   if small:
     return _by_patches(stride, x, w)
-  by_platform: Any = jax.lax.platform_dependent
-  return by_platform(  # type: ignore[no-any-return]
-    *(x, w),
+  return _by_platform(  # type: ignore[no-any-return]
+    x,
+    w,
     cuda=functools.partial(_by_blocks, stride),
     default=functools.partial(_by_xla, stride),
   )
@@ -67,7 +68,10 @@ def _convolve(
 
 def _by_xla(stride: int, x: jax.Array, w: jax.Array) -> jax.Array:
   return jax.lax.conv_general_dilated(
-    *(x, w, (stride, stride), 'VALID'),
+    x,
+    w,
+    window_strides=(stride, stride),
+    padding='VALID',
     dimension_numbers=('NHWC', 'HWIO', 'NHWC'),
   )
 
@@ -113,9 +117,9 @@ def _backward(
   by_xla = functools.partial(_gradients_of, _by_xla, stride)
   if small:
     return by_xla(*inputs, gradient)
-  by_platform: Any = jax.lax.platform_dependent
-  d_x, d_w = by_platform(
-    *(*inputs, gradient),
+  d_x, d_w = _by_platform(
+    *inputs,
+    gradient,
     cpu=functools.partial(_gradients_on_cpu, stride),
     cuda=functools.partial(_gradients_of, _by_blocks, stride),
     default=by_xla,

@@ -199,7 +199,9 @@ def _backward(saved: Any, cotangents: Any) -> tuple[Any, ...]:
   hiddens_tm1 = jnp.concatenate([lstm.hidden[None], hiddens[:-1]])  # [T, B, H]
   by_platform: Any = jax.lax.platform_dependent
   first = by_platform(
-    *(saved, hiddens_tm1, cotangents[0]),
+    saved,
+    hiddens_tm1,
+    cotangents[0],
     cpu=_gradients_on_cpu,
     default=_gradients_on_accelerator,
   )
