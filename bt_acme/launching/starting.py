@@ -86,8 +86,7 @@ def start(
   with workdir_lock.held(run.workdir):
     code = run_session(run, agent.config, identity, execute)
   if code is None and by_script:
-    completed = workdir.completed_steps(run.workdir)
-    steps = tables.counted(completed, 'actor step')
+    steps = tables.counted(workdir.completed_steps(run.workdir), 'actor step')
     output.show(
       f'The run in {run.workdir} has completed its {steps}. Raise '
       'max_actor_steps to continue.'
@@ -180,6 +179,10 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
       f'env={run.env!r} lists {num_names} environments, more than {name}='
       f'{value}. Raise {name}, or list fewer environments.',
     )
+  if not run.uses_launchpad:
+    checks.require_defaults(
+      agent.config.replay, 'codec', without="lp_launch_type='in_process'"
+    )
   # Otherwise, only the learner's process can see the learner's devices.
   if run.is_in_this_process or os.environ.get('JAX_PLATFORMS') == 'cpu':
     data_parallel.make_shardings(agent.config.learner)
@@ -222,8 +225,7 @@ def _announce(
     print(
       f'A full replay takes about {size} if it compresses like Atari frames.'
     )
-    shortage = replay_checkpoints.shortage(run, replay)
-    if shortage:
+    if shortage := replay_checkpoints.shortage(run, replay):
       print(f'Warning: {shortage}')
   if run.spans_machines:
     print(
@@ -235,8 +237,7 @@ def _announce(
     print(
       'Warning: the workdir has no checkpoint, so the run starts at step 0.'
     )
-  warning = launch_checks.oversubscription_warning(run)
-  if warning:
+  if warning := launch_checks.oversubscription_warning(run):
     print(f'Warning: {warning}')
 
 
@@ -301,9 +302,8 @@ def _launch_nodes(
     begin_next()
     return make_program()
 
-  program = make_program()
   return launcher.launch(
-    program,
+    make_program(),
     workdir=run.workdir,
     launch_type=run.lp_launch_type,
     engine_options=_engine_options(run),
