@@ -19,7 +19,8 @@ class IntrinsicConfig:
     embedding_size: Number of outputs of the embedding f, which is trained on
       inverse dynamics. NGU uses 32.
     inverse_dynamics_size: Number of hidden units of the classifier that
-      predicts the action from two embeddings.
+      predicts the action from two embeddings. NGU's text does not state it; 128
+      follows public implementations.
     rnd_size: Number of outputs of both RND networks. The paper does not specify
       it.
     memory_capacity: Capacity of each environment's episodic memory in
@@ -84,8 +85,9 @@ class IntrinsicConfig:
       paper; `spread` takes a random one from each of intrinsic_steps equal
       parts of the sequence. Sequences start at fixed steps of an episode, so in
       short episodes the last transitions always come from the same few steps.
-    inverse_dynamics_l2: Weight of the L2 penalty on the parameters of the
-      embedding and its classifier. NGU uses 1e-5.
+    inverse_dynamics_l2: Weight of the L2 penalty, the sum of the squared
+      weights, without biases, of the embedding and its classifier. NGU uses
+      1e-5.
 
   Example:
     ```python

@@ -33,10 +33,11 @@ class LearnerConfig:
     target_update_period: Number of learner steps after which the online network
       is copied to the target network again. The paper uses 1500.
     importance_sampling_exponent: Exponent of the importance-sampling weights; 0
-      applies no correction. The paper uses 0. R2D2's text does not mention the
-      correction, but its table lists 0.6.
+      applies no correction. The paper uses 0. R2D2 omits the correction
+      according to its text, but its table lists 0.6.
     publish_period: Number of learner steps after which the learner makes a new
-      copy of its parameters for the actors to fetch.
+      copy of its parameters for the actors to fetch. In runs of one process,
+      actors fetch the newest parameters instead.
     num_devices: Number of accelerators of the learner's machine over which each
       batch is split; 0 uses all of them. The update is the same for any number.
     double_q: Whether to let the online network select the action that the

@@ -20,14 +20,15 @@ class NetworkConfig:
       for observations below 36 pixels a side; `auto` selects `nature` or
       `small` by the size of the observation.
     torso_size: Number of units of the fully connected layer after the
-      convolutions.
+      convolutions. The text of R2D2 mentions no such layer; 512 follows the
+      implementation of SEED.
     lstm_size: Number of units of the LSTM; 0 removes the LSTM.
     head_size: Number of hidden units of each of the two streams of the dueling
       head.
     reward_input: Transformation of the previous reward that the network takes
       as an input: `tanh`, `signed_hyperbolic` (the function h of value
-      rescaling with an epsilon of 0.001), or none (`raw`). It must be the same
-      in pre-training and transfer. The papers do not specify it.
+      rescaling with an epsilon of 0.001), or none (`raw`). With init_from, it
+      must be the same as in pre-training. The papers do not specify it.
     torso_dtype: Data type in which the convolutions and the next layer compute,
       `float32` or `bfloat16`. The rest of the network uses float32, with
       products in `matmul_precision`.

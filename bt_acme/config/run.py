@@ -55,7 +55,8 @@ class RunConfig:
     envs_per_actor: Number of environments that each actor steps at once, with
       one call of its networks.
     max_actor_steps: Number of actor steps after which the run ends, counted
-      over all environments. An actor step is 4 frames on Atari.
+      over all environments. An actor step is 4 frames on Atari. The paper
+      pre-trains for 4 billion and learns a task for 1.25 billion actor steps.
     workdir: Directory for logs, checkpoints and the exported behavior.
       Rerunning the same command with the same workdir resumes the run.
     seed: Random seed. Results are reproducible only with

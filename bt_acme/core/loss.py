@@ -7,7 +7,9 @@
 1. `behavior_transfer.kickstarting` can add a loss to each trained transition.
 Both networks first unroll the sequences (`burn_in`). The TD errors are computed
 from their Q-values (`targets`, `returns_on_device`). The sum excludes the
-burn-in and padding.
+burn-in and padding. The factor ½ and the sum over time are those of SEED and
+dm-acme; NGU prints no factor. A duplicate is a transition of its own, so it
+counts as much as its original.
 
 Sources: Kapturowski et al. 2019 (R2D2); Campos et al. 2021 (arXiv:2102.13515),
 App.

@@ -8,6 +8,11 @@ throughout training:
 
 `rewards.rnd` and `rewards.ngu` normalize it by its running moments.
 
+Burda et al. also whiten the frames with running moments, and their predictor
+has two more layers than the target. Here, frames are only divided by a
+constant, because Campos et al. describe a normalization of the errors alone,
+and both networks have the same layers, as in public implementations of NGU.
+
 Sources: Burda et al. 2018 (arXiv:1810.12894); Campos et al. 2021
 (arXiv:2102.13515), App.
 """
