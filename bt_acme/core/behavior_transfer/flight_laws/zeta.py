@@ -1,8 +1,8 @@
 """The paper's law: flights start at random and have random lengths.
 
 At each step where the agent is in control, a flight starts with the
-probability epsilon_levy of the episode. Its length is drawn from a truncated
-zeta distribution when it starts.
+probability epsilon_levy of the episode. Its length is drawn from a zeta
+distribution when it starts, and clipped to a maximum.
 
 Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 4 and Alg. 1, after the
 temporally extended exploration of Dabney et al. 2021 (arXiv:2006.01782).
@@ -46,7 +46,7 @@ def make(
 def survival(exponent: float, max_length: int) -> npt.NDArray[np.float32]:
   """Computes P(N > n) for a flight's length N and n = 1 .. max_length - 1.
 
-  P(N = n) = n^-μ / ζ(μ); longer flights are truncated to max_length.
+  P(N = n) = n^-μ / ζ(μ); longer flights are clipped to max_length.
 
   Args:
     exponent: μ, greater than 1.
