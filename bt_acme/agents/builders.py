@@ -59,8 +59,8 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     """Returns the policy for `make_actor`.
 
     Args:
-      epsilon: the probability of a random action; None for the configured
-        `evaluation_epsilon`.
+      epsilon: the probability of a random action, for training too; None for
+        the configured `evaluation_epsilon`.
       evaluation: whether to disable flights.
 
     Raises:

@@ -12,7 +12,8 @@ class ActingConfig:
   Attributes:
     epsilon_base: Base of the exploration rates: environment i of N takes random
       actions at the rate epsilon = base^(1 + alpha i / (N - 1)), which is fixed
-      for the whole run. Ape-X and R2D2 use 0.4.
+      for the whole run. Ape-X and R2D2 use 0.4. In the layouts of dm-acme, all
+      actors have the epsilon of their common policy instead.
     epsilon_alpha: Alpha in the exponent of every environment's epsilon (see
       epsilon_base). Ape-X and R2D2 use 7.
     evaluation_epsilon: Epsilon of the evaluators. The paper does not specify
