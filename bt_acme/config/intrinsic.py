@@ -66,14 +66,18 @@ class IntrinsicConfig:
     error_decay: Decay rate of the mean and deviation of the RND errors, mu_e
       and sigma_e: the newest of n errors has the weight max(1 / n,
       error_decay). 0 uses the moments of all errors so far; 0.01 roughly covers
-      the last 100 observations of each environment. NGU and Campos et al.
-      mention a "running" mean and deviation, but do not say whether these
-      decay. In a short run they should: the first errors are by far the
-      largest, and as long as mu_e and sigma_e include them, NGU's modulator
-      alpha never exceeds 1 and the reward of RND alone vanishes.
+      the last 100 observations of each environment. An inference server on an
+      accelerator computes the rewards in float32, with weights of at least
+      2^-16: there, 0 covers about the last 65,536 observations, which are 2.4
+      of Atari's longest episodes. NGU and Campos et al. mention a "running"
+      mean and deviation, but do not say whether these decay. In a short run
+      they should: the first errors are by far the largest, and as long as mu_e
+      and sigma_e include them, NGU's modulator alpha never exceeds 1 and the
+      reward of RND alone vanishes.
     distance_decay: Decay rate of the mean of the neighbors' squared distances,
       d_m^2: the step size of an exponential moving average; 0 uses the
-      cumulative mean. The papers do not specify which.
+      cumulative mean, on accelerators with the limit of error_decay. The papers
+      do not specify which.
     constant_reward: Reward at each step with intrinsic_reward=constant.
     intrinsic_learning_rate: Learning rate of Adam for the embedding and the RND
       predictor. Campos et al. list 2e-4 for the agent and no rate for these two

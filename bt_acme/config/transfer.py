@@ -1,4 +1,4 @@
-"""Settings of behavior transfer (Campos et al. 2021, Sec. 3)."""
+"""Settings of behavior transfer (Campos et al. 2021, Alg. 1)."""
 
 import dataclasses
 from collections.abc import Mapping
