@@ -46,10 +46,11 @@ class LearnerConfig:
     behavior_labels: Actions that the learner trains on a transition of a
       behavior, if there is an extra action: `both` trains the extra action and,
       in a duplicate, the primitive action that the behavior took; `extra` or
-      `primitive` trains only that action. The paper's actor overwrites the
-      extra action with the primitive one before it stores the transition, but
-      its learner duplicates and relabels transitions, which requires both
-      actions to be stored.
+      `primitive` trains only that action, so with `primitive` the value of an
+      extra action is never trained. The paper's actor overwrites the extra
+      action with the primitive one before it stores the transition, but its
+      learner duplicates and relabels transitions, which requires both actions
+      to be stored.
     duplicate_flights: Whether to count the steps of a flight, too, as
       "transitions collected with pi_p" if there is an extra action; otherwise
       they train only their primitive action. The paper's wording is ambiguous;
