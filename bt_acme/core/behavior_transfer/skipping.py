@@ -56,7 +56,10 @@ def skip_where_idle(
     inputs: behavior_core.BehaviorInput,
     state: Any,
   ) -> tuple[Any, Any]:
-    del in_batched
+    # Inputs that are the same in all environments have no batch axis.
+    axes = jax.tree.map(lambda varies: 0 if varies else None, in_batched)
+    repeat: Any = jax.vmap(lambda x, _, *own: (x, *own), axes, axis_size=num)
+    acts, inputs, state = repeat(acts, params, inputs, state)
     size = max(_MIN_BLOCK_SIZE, -(-num // _MAX_BLOCKS))
     # The environments that need the step come first, then N as padding.
     order = jnp.where(jnp.sort(~acts), num, jnp.argsort(~acts))
@@ -78,9 +81,10 @@ def skip_where_idle(
       )
       return start + size, proposals, states
 
-    start, zeros = jnp.zeros([], jnp.int32), jnp.zeros(num, jnp.int32)
+    total, zeros = jnp.sum(acts), jnp.zeros(num, jnp.int32)
+    start = jnp.zeros_like(total)
     _, proposals, states = jax.lax.while_loop(
-      lambda carry: carry[0] < jnp.sum(acts), block, (start, zeros, state)
+      lambda carry: carry[0] < total, block, (start, zeros, state)
     )
     outputs = (proposals, states)
     return outputs, jax.tree.map(lambda _: True, outputs)

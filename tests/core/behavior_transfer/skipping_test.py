@@ -30,7 +30,8 @@ def test_skipped_environments_keep_their_state_and_cost_nothing(num, block):
   params = jnp.asarray(rng.normal(size=[3, 3]), jnp.float32)
   keys = jax.random.split(jax.random.key(0), num)
   state = jax.vmap(init)(keys), jnp.zeros([num, 3])
-  axes = (None, 0, 0)
+  # The previous reward is the same in all environments.
+  axes = (None, behavior_core.BehaviorInput(0, 0, 0, 0, prev_reward=None), 0)
   every = jax.jit(jax.vmap(step, in_axes=axes))
   some = jax.jit(jax.vmap(skipping.skip_where_idle(step), in_axes=(0, *axes)))
   for count in {0, 1, num // 3, num}:
@@ -41,7 +42,7 @@ def test_skipped_environments_keep_their_state_and_cost_nothing(num, block):
       prev_action=jnp.zeros(num, jnp.int32),
       is_first=jnp.zeros(num, bool),
       starts_flight=jnp.zeros(num, bool),
-      prev_reward=jnp.zeros(num),
+      prev_reward=jnp.zeros([]),
     )
     proposals, after = every(params, inputs, state)
     jax.effects_barrier()
