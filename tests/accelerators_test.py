@@ -8,7 +8,6 @@ import re
 
 import haiku as hk
 import jax
-import jax.experimental
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from bt_acme.acting import policy as policy_lib
 from bt_acme.core import data_parallel, jaxprs, returns_on_device
 from bt_acme.core.behavior_transfer import bt_actor
 from tests.agents import fakes
+from tests.core import toys
 
 
 def make_agent(kind, folder, spec=core_parts.ATARI, learner=None, **groups):
@@ -147,9 +147,7 @@ def test_planted_defects_of_the_learner_step_are_found(tmp_path):
     jax.debug.callback(lambda loss: None, metrics['loss'])
     return state, priorities.astype(jnp.float64), metrics
 
-  # Newer versions of JAX have this function in another module.
-  module = jax if hasattr(jax, 'enable_x64') else jax.experimental
-  with module.enable_x64(True):
+  with toys.enable_x64():
     found = defects(planted.trace(*step.arguments))
   assert {'debug_callback', 'convert_element_type in float64'} <= set(found)
 

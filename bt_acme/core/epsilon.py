@@ -64,8 +64,8 @@ def choose(
   """
   num_choices = q_values.shape[-1]
   greedy = jnp.argmax(q_values).astype(jnp.int32)
-  explore = jax.random.uniform(explore_key) < epsilon
-  random = jax.random.randint(choice_key, [], 0, num_choices)
+  explore = jax.random.uniform(explore_key, [], jnp.float32) < epsilon
+  random = jax.random.randint(choice_key, [], 0, num_choices, jnp.int32)
   if policy is None:
     choice = jnp.where(explore, random, greedy)
     greedy_probability = jnp.where(choice == greedy, 1 - epsilon, 0.0)

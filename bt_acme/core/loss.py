@@ -135,9 +135,8 @@ def weighted_loss(
     axis=0,
   )  # [B]
   if extra_loss is not None:
-    per_sequence += jnp.sum(
-      jnp.where(errors.trained > 0, extra_loss, 0.0), axis=0
-    )
+    extra_loss = jnp.where(errors.trained > 0, extra_loss, 0.0)
+    per_sequence += jnp.sum(extra_loss, axis=0)
   if exponent:
     per_sequence *= priorities_lib.importance_weights(probabilities, exponent)
   return jnp.mean(per_sequence)

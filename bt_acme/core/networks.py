@@ -249,7 +249,7 @@ def make_q_network(
       x = lstm_inputs(*inputs)
       if config.lstm_size:
         lstm_parameters(x)
-        x = jnp.zeros([*x.shape[:-1], config.lstm_size])
+        x = jnp.zeros([*x.shape[:-1], config.lstm_size], x.dtype)
       return head(x)
 
     return forward, (lstm_inputs, lstm_parameters, head)

@@ -1,6 +1,5 @@
 """Tests whole learner steps: updates of both networks and their states."""
 
-import functools
 import types
 
 import chex
@@ -25,13 +24,11 @@ def optax_promotes(strict_dtype_promotion):
     yield
 
 
-@functools.lru_cache
-def _learner(**settings):
+def _learner(intrinsic=None, **settings):
   fields = {'target_update_period': 3, 'learning_rate': 0.01, **settings}
+  config = toys.agent_config(config_lib.LearnerConfig(**fields), 6)
   core = learner_core.make_learner_core(
-    _NETWORK,
-    toys.agent_config(config_lib.LearnerConfig(**fields), 6),
-    num_stacked=1,
+    _NETWORK, config, num_stacked=1, intrinsic=intrinsic
   )
   return jax.jit(core.step, donate_argnums=0), core.init
 
@@ -51,8 +48,7 @@ def test_step_keeps_dtypes_and_is_finite():
   chex.assert_trees_all_equal_shapes_and_dtypes(new_state, state)
   for leaf in jax.tree.leaves(new_state.params):
     assert leaf.dtype == jnp.float32
-  assert priorities.shape == (4,)
-  assert priorities.dtype == jnp.float32
+  assert priorities.shape == (4,) and priorities.dtype == jnp.float32
   assert priorities[2] == 0
   assert np.all(np.asarray(priorities)[[0, 1, 3]] > 0)
   assert all(value.shape == () for value in metrics.values())
@@ -110,22 +106,17 @@ def test_random_numbers_depend_on_seed_and_step_number():
     draw = jax.random.uniform(key)
     return draw * params['w'], {'draw': draw}
 
-  core = learner_core.make_learner_core(
-    _NETWORK,
-    toys.agent_config(config_lib.LearnerConfig(), 6),
-    num_stacked=1,
-    intrinsic=types.SimpleNamespace(
-      config=config_lib.IntrinsicConfig(intrinsic_learning_rate=0.1),
-      init=lambda key: {'w': jnp.zeros([])},
-      sequence_loss=loss,
-    ),
+  intrinsic = types.SimpleNamespace(
+    config=config_lib.IntrinsicConfig(intrinsic_learning_rate=0.1),
+    init=lambda key: {'w': jnp.zeros([])},
+    sequence_loss=loss,
   )
-  step = jax.jit(core.step)
+  step, init = _learner(intrinsic)
   runs = []
   for seed in (0, 0, 1):
-    state, draws = core.init(jax.random.key(seed)), []
+    state, draws = init(jax.random.key(seed)), []
     for _ in range(3):
-      before = state.intrinsic_params['w']
+      before = float(state.intrinsic_params['w'])
       state, _, metrics = step(state, _toy_batch(), jnp.ones([4]))
       draws.append(float(metrics['draw']))
       # Adam moves by its own learning rate, whose gradient is the draw.

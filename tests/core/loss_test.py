@@ -83,21 +83,17 @@ def _spoil_padding(batch, *q_values):
   return batch._replace(**changed)
 
 
-def _expected_targets(batch, q_online, q_target, loss, double_q):
+def _expected_targets(
+  batch, q_online, q_target, loss='q_lambda', double_q=True, **others
+):
   arguments = [q_target, batch.reward, 0.99 * batch.discount, batch.valid]
+  constants = {'trace_decay': 0.7, 'epsilon': 1e-3}
   if loss == 'q_lambda':
     chooser = q_online if double_q else q_target
-    return returns.q_lambda_targets(
-      chooser, *arguments, trace_decay=0.7, epsilon=1e-3
-    )
+    return returns.q_lambda_targets(chooser, *arguments, **constants)
+  constants['target_policy_epsilon'] = 0.01
   arguments[1:1] = [batch.choice, batch.probability]
-  return returns.retrace_targets(
-    q_online,
-    *arguments,
-    trace_decay=0.7,
-    target_policy_epsilon=0.01,
-    epsilon=1e-3,
-  )
+  return returns.retrace_targets(q_online, *arguments, **constants)
 
 
 @pytest.mark.parametrize(
@@ -123,13 +119,7 @@ def test_loss_gradient_and_priorities_match_reference(num_extra, settings):
   loss, priorities, metrics, gradient = _loss_and_gradient(
     batch, q_online, q_target, **settings
   )
-  targets = _expected_targets(
-    batch,
-    q_online,
-    q_target,
-    settings.get('loss', 'q_lambda'),
-    settings.get('double_q', True),
-  )
+  targets = _expected_targets(batch, q_online, q_target, **settings)
   expected = reference.loss_gradient_priorities(
     q_online,
     targets,

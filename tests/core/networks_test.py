@@ -54,7 +54,9 @@ def test_sizes(torso, shape, extra, weights, features):
   network = networks.make_q_network(
     config_lib.NetworkConfig(torso=torso), shape, 18, extra
   )
-  params = jax.eval_shape(network.init, jax.random.PRNGKey(0))
+  with toys.enable_x64():  # It does not change the parameters.
+    params = jax.eval_shape(network.init, jax.random.PRNGKey(0))
+  assert {x.dtype.name for x in jax.tree.leaves(params)} == {'float32'}
   assert _count(params, 'torso/conv') == weights
   assert params['torso/linear']['w'].shape == (features, 512)
   assert params['lstm/linear']['w'].shape == (512 + 18 + 1 + 512, 4 * 512)

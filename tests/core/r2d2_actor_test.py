@@ -125,9 +125,7 @@ def test_the_expanded_policy_matches_its_reference(
   policy = jax.jit(r2d2_actor.expanded_policy, static_argnums=(1, 2))
   for q_values in np.float32(scale * rng.normal(size=(20, 4 + num_extra))):
     actual = np.asarray(policy(q_values, temperature, 4))
-    expected = reference.expanded_policy(
-      [float(q) for q in q_values], temperature, 4
-    )
+    expected = reference.expanded_policy(q_values.tolist(), temperature, 4)
     assert actual.shape == (4 + num_extra,) and actual.dtype == jnp.float32
     np.testing.assert_allclose(actual, expected, rtol=2e-3, atol=1e-6)
     assert np.count_nonzero(actual[:4]) <= 1

@@ -4,6 +4,7 @@ import functools
 from unittest import mock
 
 import jax
+import jax.experimental
 import jax.numpy as jnp
 import numpy as np
 
@@ -24,6 +25,12 @@ def as_on(platform):
   return mock.patch.object(jax.lax, 'platform_dependent', choose)
 
 
+def enable_x64():
+  """Returns a context with 64-bit types, from either module of JAX."""
+  module = jax if hasattr(jax, 'enable_x64') else jax.experimental
+  return module.enable_x64(True)
+
+
 @functools.cache  # Equal networks share compiled functions.
 def q_network(num_actions, num_choices, shape=SHAPE):
   """Creates a small recurrent Q-network with all inputs of the real network."""
@@ -37,7 +44,8 @@ def q_network(num_actions, num_choices, shape=SHAPE):
     }
 
   def initial_state():
-    return types.LSTMState(jnp.zeros([HIDDEN]), jnp.zeros([HIDDEN]))
+    zeros = jnp.zeros([HIDDEN], jnp.float32)
+    return types.LSTMState(zeros, zeros)
 
   def step(params, inputs, state):
     x = jnp.concatenate(

@@ -94,7 +94,7 @@ def _random_actions(
   ) -> tuple[jax.Array, Any]:
     del params
     key, action_key = jax.random.split(state[0])
-    drawn = jax.random.randint(action_key, [], 0, num_actions)
+    drawn = jax.random.randint(action_key, [], 0, num_actions, jnp.int32)
     action = jnp.where(draws(inputs), drawn, state[1])
     return action, (key, action)
 

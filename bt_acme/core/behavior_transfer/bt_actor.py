@@ -259,12 +259,9 @@ class _Core(NamedTuple):
       The action, its label, and the component that selected the action.
     """
     delegates = choice >= self.num_actions
-    chosen = jnp.asarray([*self.extra_behaviors, 0], jnp.int32)
-    behavior = jnp.where(
-      flight.in_flight,
-      flight.behavior,
-      chosen[jnp.maximum(choice - self.num_actions, 0)],
-    )
+    by_extra_action = jnp.asarray([*self.extra_behaviors, 0], jnp.int32)
+    chosen = by_extra_action[jnp.maximum(choice - self.num_actions, 0)]
+    behavior = jnp.where(flight.in_flight, flight.behavior, chosen)
     proposal = proposals[behavior]
     action = jnp.where(flight.in_flight | delegates, proposal, choice)
     # For each behavior, the number of its extra action, or -1.
@@ -276,11 +273,10 @@ class _Core(NamedTuple):
     flight_label = jnp.where(number >= 0, self.num_actions + number, proposal)
     source = jnp.where(delegates, types.EXTRA, types.OWN)
     source = jnp.where(flight.in_flight, types.FLIGHT, source)
+    label = jnp.where(flight.in_flight, flight_label, choice)
     return Resolution(
       action=action.astype(jnp.int32),
-      choice=jnp.where(flight.in_flight, flight_label, choice).astype(
-        jnp.int32
-      ),
+      choice=label.astype(jnp.int32),
       source=source.astype(jnp.uint8),
     )
 
@@ -303,8 +299,8 @@ class _Core(NamedTuple):
       The outcome.
     """
     explore_key, action_key = jax.random.split(key)
-    explores = jax.random.uniform(explore_key) < epsilon
-    drawn = jax.random.randint(action_key, [], 0, self.num_actions)
+    explores = jax.random.uniform(explore_key, [], jnp.float32) < epsilon
+    drawn = jax.random.randint(action_key, [], 0, self.num_actions, jnp.int32)
     return resolution._replace(
       action=jnp.where(explores, drawn, resolution.action),
       choice=jnp.where(explores, drawn, resolution.choice),
@@ -319,8 +315,9 @@ class _Core(NamedTuple):
       behavior.features(state.behaviors[i]) if i in self.proposers else ()
       for i, behavior in enumerate(self.behaviors)
     )
-    occasional = np.isin(np.arange(len(self.behaviors)), self.occasional)
-    others = state.flight_step.behavior != np.arange(len(self.behaviors))
+    numbers = np.arange(len(self.behaviors), dtype=np.int32)
+    occasional = np.isin(numbers, self.occasional)
+    others = state.flight_step.behavior != numbers
     probability = state.flight.start_probability
     return {
       **extras,
@@ -329,9 +326,7 @@ class _Core(NamedTuple):
       'source': state.resolution.source,
       'flight_length': state.flight_step.length,
       'flight_behavior': state.flight_step.behavior,
-      'flight_probability': (
-        probability if self.use_flights else jnp.zeros_like(probability)
-      ),
+      'flight_probability': jnp.where(self.use_flights, probability, 0.0),
       'proposals': state.proposals,
       'features': tuple(features),
     }

@@ -160,19 +160,16 @@ def new_episode(
   Returns:
     The state before the first step of the episode.
   """
-  log_probability = jax.random.uniform(
-    key,
-    [],
-    jnp.float32,
-    float(np.log(config.min_flight_probability)),
-    float(np.log(config.max_flight_probability)),
-  )
+  bounds = (config.min_flight_probability, config.max_flight_probability)
+  log_bounds = (float(np.log(bound)) for bound in bounds)
+  log_probability = jax.random.uniform(key, [], jnp.float32, *log_bounds)
   zero = jnp.zeros([], jnp.int32)
   state = FlightState(zero, zero, jnp.exp(log_probability), law)
   if not config.flight_epsilon:
     return state
   half_key, epsilon_key = jax.random.split(jax.random.fold_in(key, 1))
-  epsilon = config.flight_epsilon * 10 ** (jax.random.uniform(epsilon_key) - 1)
+  uniform = jax.random.uniform(epsilon_key, [], jnp.float32)
+  epsilon = config.flight_epsilon * 10 ** (uniform - 1)
   is_exact = jax.random.bernoulli(half_key)
   return state._replace(epsilon=jnp.where(is_exact, 0.0, epsilon))
 

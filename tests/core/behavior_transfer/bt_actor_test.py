@@ -10,7 +10,12 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.core import r2d2_actor, types
-from bt_acme.core.behavior_transfer import behavior_core, bt_actor, flights
+from bt_acme.core.behavior_transfer import (
+  behavior_core,
+  bt_actor,
+  flight_laws,
+  flights,
+)
 from tests.core import toys
 from tests.reference import flights as reference
 
@@ -269,6 +274,22 @@ def test_behaviors_may_restart_with_their_flights():
     np.testing.assert_array_equal(
       actions[in_its_flight], np.array(proposals)[in_its_flight]
     )
+
+
+@pytest.mark.parametrize('law', flight_laws.BY_NAME)
+def test_64_bit_types_change_no_dtype(law):
+  config = config_lib.TransferConfig(flight_law=law, flight_epsilon=0.1)
+  network, behavior = toys.q_network(_A, _A + 1), behavior_core.uniform(_A)
+  core = bt_actor.wrap(_r2d2(network), [behavior], config, num_actions=_A)
+  params = bt_actor.BTParams(toys.random_params(network.init), ((),))
+
+  def run(key):
+    carry = (core.init(key, 0.5), jnp.int32(types.NO_ACTION))
+    return toys.scan(core, _no_host_inputs(1), params, carry, _SHOWN)
+
+  expected = jax.eval_shape(run, jax.random.key(0))
+  with toys.enable_x64():
+    assert jax.eval_shape(run, jax.random.key(0)) == expected
 
 
 def test_without_flights_and_extra_action_the_agent_is_unchanged():

@@ -137,9 +137,7 @@ def test_agent_leads_as_in_the_reference(margin, scale):
   for q_values in np.float32(scale * rng.integers(-4, 5, size=(50, 4))):
     for choice in range(4):
       actual = agent_leads(q_values, jnp.int32(choice), margin=margin)
-      expected = reference.agent_leads(
-        [float(q) for q in q_values], choice, margin=margin
-      )
+      expected = reference.agent_leads(q_values.tolist(), choice, margin=margin)
       assert actual.dtype == bool and bool(actual) == expected
 
 
@@ -177,12 +175,8 @@ def test_promise_discrepancy_matches_its_reference(num, discount, scale):
   value = np.float32(scale * rng.normal())
   compute = jax.jit(triggered.promise_discrepancy, static_argnames='discount')
   actual = compute(values, rewards, value, discount=discount)
-  expected = reference.promise_discrepancy(
-    [float(x) for x in values],
-    [float(x) for x in rewards],
-    float(value),
-    discount=discount,
-  )
+  given = (x.tolist() for x in (values, rewards, value))
+  expected = reference.promise_discrepancy(*given, discount=discount)
   assert actual.shape == () and actual.dtype == jnp.float32
   np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5 * scale)
 

@@ -29,13 +29,10 @@ def test_cross_entropy_matches_the_reference(scale, temperature, num_actions):
   settings = {'temperature': temperature}
   actual = _jitted(q_values, proposal, **settings)
   assert actual.shape == shape[:2] and actual.dtype == jnp.float32
+  rows = q_values.reshape(-1, num_actions).tolist(), proposal.ravel().tolist()
   expected = [
-    reference.cross_entropy(
-      np.float64(q).tolist(), int(b), temperature=temperature
-    )
-    for q, b in zip(
-      q_values.reshape(-1, num_actions), proposal.ravel(), strict=True
-    )
+    reference.cross_entropy(q, b, temperature=temperature)
+    for q, b in zip(*rows, strict=True)
   ]
   rounding = 1e-6 * max(1, scale / temperature)
   np.testing.assert_allclose(

@@ -123,7 +123,8 @@ def _draw_length(
   law: JumpStart, key: types.PRNGKey, max_length: int
 ) -> jax.Array:
   """Returns h, int32 []; its fraction is rounded up with that probability."""
-  steps = jnp.floor(law.share * law.mean_length + jax.random.uniform(key))
+  uniform = jax.random.uniform(key, [], jnp.float32)
+  steps = jnp.floor(law.share * law.mean_length + uniform)
   # The length of the first episode is unknown.
   steps = jnp.where(law.episodes > 0, steps, max_length)
   return jnp.minimum(steps, max_length).astype(jnp.int32)

@@ -145,8 +145,9 @@ def make(
     before = arrays.tree_where(inputs.is_first, law.before, law.homeostasis)
     probability, averages = trigger_probability(before, signal, rate)
     _, length, _ = lengths.start(state, inputs, start_key, length_key)
+    uniform = jax.random.uniform(start_key, [], jnp.float32)
     return (
-      is_known & (jax.random.uniform(start_key) < probability),
+      is_known & (uniform < probability),
       length,
       Triggered(
         steps + 1,

@@ -35,7 +35,7 @@ def make(
   ) -> tuple[jax.Array, jax.Array, tuple[()]]:
     del inputs
     return (
-      jax.random.uniform(start_key) < state.start_probability,
+      jax.random.uniform(start_key, [], jnp.float32) < state.start_probability,
       draw_length(length_key, jnp.asarray(survival_probabilities)),
       (),
     )
@@ -72,7 +72,7 @@ def draw_length(
   Float32 resolves the small values of the survival function better than values
   of the distribution function near 1.
   """
-  uniform = 1.0 - jax.random.uniform(key)  # (0, 1]
+  uniform = 1.0 - jax.random.uniform(key, [], jnp.float32)  # (0, 1]
   return 1 + jnp.searchsorted(
     -survival_probabilities, -uniform, side='left'
   ).astype(jnp.int32)
