@@ -25,6 +25,8 @@ def returns_on_device(
   inputs = [reward, discount_t, state_values, following]
   if taken_values is not None:
     inputs += [jnp.concatenate([taken_values[1:], zeros])]
+  # Values of half precision would not match the rewards in the loop.
+  inputs = [x.astype(jnp.result_type(*inputs)) for x in inputs]
   returns: jax.Array = by_platform(
     *inputs, cpu=_returns_by_loop, default=_returns_by_tree
   )

@@ -27,15 +27,9 @@ def make_learner(num_devices):
     target_update_period=2,
     loss='retrace',
   )
+  sizes = {'torso_size': 16, 'lstm_size': toys.HIDDEN, 'head_size': 16}
   core = learner_core.make_learner_core(
-    networks.make_q_network(
-      config_lib.NetworkConfig(
-        torso_size=16, lstm_size=toys.HIDDEN, head_size=16
-      ),
-      SHAPE,
-      A,
-      num_extra_actions=1,
-    ),
+    networks.make_q_network(config_lib.NetworkConfig(**sizes), SHAPE, A, 1),
     toys.agent_config(learner, T, burn_in=2),
     num_stacked=STACKED,
     intrinsic=intrinsic_lib.make_networks(

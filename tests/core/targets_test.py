@@ -4,6 +4,7 @@ import functools
 import types
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -137,3 +138,16 @@ def test_targets_match_reference(loss, trace_decay, epsilon, scale, by):
   real = inputs[-1].valid > 0
   assert 7 < real.sum() < 35
   np.testing.assert_allclose(actual[real], expected[real], rtol=1e-4, atol=1e-5)
+
+
+def test_values_may_have_half_precision():
+  *values, transitions = _example()
+  half = [x.astype(jnp.bfloat16) for x in values]
+  settings = {'by': 'cpu', 'trace_decay': 0.5, 'epsilon': 0.0}
+  with jax.numpy_dtype_promotion('standard'):
+    actual, expected = (
+      _targets('q_lambda', (*map(np.asarray, x), transitions), **settings)
+      for x in (half, [x.astype(np.float32) for x in half])
+    )
+  assert actual.dtype == np.float32
+  np.testing.assert_array_equal(actual, expected)
