@@ -34,18 +34,16 @@ def restore_leaves(template: Tree, leaves: Sequence[Any]) -> Tree:
     ValueError: if the leaves do not match the template.
   """
   old, structure = jax.tree.flatten(template)
-  new = [
-    jax.random.wrap_key_data(jnp.array(leaf), impl=jax.random.key_impl(like))
-    if _is_key(like)
-    else jnp.array(leaf)
-    for like, leaf in zip(old, leaves, strict=True)
-  ]
-  for like, leaf in zip(old, new, strict=True):
-    if (like.shape, like.dtype) != (leaf.shape, leaf.dtype):
+  new = [jnp.array(leaf) for leaf in leaves]
+  for i, (like, leaf) in enumerate(zip(old, new, strict=True)):
+    data = jax.random.key_data(like) if _is_key(like) else like
+    if (data.shape, data.dtype) != (leaf.shape, leaf.dtype):
       raise ValueError(
-        f'Expected an array of {like.dtype} {like.shape}, got {leaf.dtype} '
+        f'Expected an array of {data.dtype} {data.shape}, got {leaf.dtype} '
         f'{leaf.shape}. Use the arrays of an agent with the same architecture.'
       )
+    if _is_key(like):
+      new[i] = jax.random.wrap_key_data(leaf, impl=jax.random.key_impl(like))
   restored: Tree = jax.tree.unflatten(structure, new)
   return restored
 

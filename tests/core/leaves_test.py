@@ -31,9 +31,8 @@ def test_leaves_restore_the_tree_though_its_buffers_are_donated():
     assert x.dtype == y.dtype and jnp.array_equal(x, y)
 
 
-@pytest.mark.parametrize(
-  'tree', [{'x': jnp.zeros(3)}, {'x': jnp.zeros(4, jnp.int32)}]
-)
-def test_mismatched_arrays_are_errors(tree):
+@pytest.mark.parametrize('template', [jnp.zeros(4), jax.random.key(0)])
+@pytest.mark.parametrize('leaf', [np.zeros(3), np.zeros(4, np.uint32)])
+def test_mismatched_arrays_are_errors(template, leaf):
   with pytest.raises(ValueError, match='Expected an array'):
-    leaves.restore_leaves({'x': jnp.zeros(4)}, leaves.tree_leaves(tree))
+    leaves.restore_leaves({'x': template}, [leaf])
