@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import jax
 import jax.numpy as jnp
 
+from bt_acme.config import checks
 from bt_acme.core import leaves, types
 
 _HEAD = 'head'
@@ -42,8 +43,10 @@ def transfer(
     Parameters with the structure and shapes of `fresh`.
 
   Raises:
-    ValueError: if shapes differ.
+    ValueError: if `init` or `extra_init` is unknown, or if shapes differ.
   """
+  checks.check_value('init', init, checks.choice('partial', 'full'))
+  checks.check_value('extra_init', extra_init, checks.choice('fresh', 'mean'))
   kept = {m: x for m, x in fresh.items() if init != 'full' and _is_head(m)}
   loaded = {
     m: x for m, x in source.items() if init == 'full' or not _is_head(m)

@@ -82,6 +82,7 @@ def test_matches_reference(init, extra_init, num_extra):
     (0, {'head_size': 5}, 'full', 'head/advantage'),
     (0, {'head_size': 5, 'num_extra': 1}, 'full', 'head/advantage'),
     (1, {}, 'full', r'is \(5,\), expected \(4,\)'),  # Fewer choices.
+    (0, {}, 'all', "init='all' is unknown"),
   ],
 )
 def test_loaded_parts_that_differ_are_errors(num_extra, sizes, init, message):

@@ -78,11 +78,9 @@ def _batch(real=None):
 
 def _losses(transfer, batch, learner_steps=0):
   """Returns the loss, its gradient and its metrics."""
-  loss_and_gradient = toys.loss_and_gradient(
-    _NETWORK, _LENGTH, 2, transfer=transfer
-  )
+  compiled = toys.loss_and_gradient(_NETWORK, _LENGTH, 2, transfer=transfer)
   probabilities = np.ones(_BATCH, np.float32)
-  (loss, (priorities, metrics)), gradient = loss_and_gradient(
+  (loss, (priorities, metrics)), gradient = compiled(
     *_PARAMS, batch, batch.frames, probabilities, learner_steps
   )
   return loss, priorities, gradient, metrics
