@@ -313,7 +313,7 @@ def _configure(
     exported = (x for x in transferred if isinstance(x, behaviors.Exported))
     steps = max((behavior.actor_steps for behavior in exported), default=0)
     preset = presets.automatic(kind, steps)
-  known = (*names.settings_of(config_class), *RUN_SETTINGS)
+  known = (*_keywords(config_class), *RUN_SETTINGS)
   for name, value in settings.items():
     checks.require(
       name in known, f'{name}={value!r} {_explain_unknown(name, known)}'
@@ -329,15 +329,18 @@ def _configure(
 def _explain_unknown(name: str, known: Sequence[str]) -> str:
   """Returns the end of the error about a setting that a function lacks."""
   if name in ('num_actors', 'envs_per_actor'):
-    return (
-      'applies only to runs of several processes. Use num_environments instead.'
-    )
+    return 'applies only to runs of several processes. Use num_environments.'
   if name == 'bank':
     return 'is a flag of run_bt.py. Pass bt_acme.Bank(DIRECTORY) as behavior.'
   for config_class, function in FUNCTIONS.items():
-    arguments = inspect.signature(function).parameters
-    if name in (*names.settings_of(config_class), *arguments):
+    if name in _keywords(config_class):
       return f'is a setting of bt_acme.{function.__name__}. Remove it here.'
   if name in run_config.RunConfig.__dataclass_fields__:
     return 'applies only to launch scripts. Remove it.'
   return f'is not a setting: {names.suggest(name, known)}'
+
+
+def _keywords(config_class: type[config_lib.R2D2Config]) -> tuple[str, ...]:
+  """Returns the arguments of an agent's function, and the agent's settings."""
+  spec = inspect.getfullargspec(FUNCTIONS[config_class])
+  return (*spec.args, *spec.kwonlyargs, *names.settings_of(config_class))

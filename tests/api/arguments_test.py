@@ -56,6 +56,8 @@ def test_a_text_may_list_behaviors(given, started):
     ({'intrinsic_reward': 'rnd'}, "'rnd' is a setting of bt_acme.pretrain. R"),
     ({'num_actors': 4}, '^num_actors=4 applies .* Use num_environments'),
     ({'bacth_size': 4}, r"not a setting: did you mean 'batch_size'\?$"),
+    ({'behaviour_weights': [1]}, r"did you mean 'behavior_weights'\?$"),
+    ({'settings': {'lr': 1}}, 'is not a setting'),
     ({'call': bt_acme.train}, 'is a setting of bt_acme.transfer. R'),
   ],
 )
