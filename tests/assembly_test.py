@@ -28,12 +28,16 @@ def test_kickstarting_without_flights_has_one_behavior():
 
 
 def test_a_jitted_behavior_is_checked():
-  with pytest.raises(TypeError, match="'mine' returns float32 of shape"):
-    assembly.Agent(
-      fakes.make_config(config_lib.BTConfig),
-      fakes.SPEC,
-      (fakes.Proposing(2.7),),
-    )
+  growing = fakes.Proposing(1)
+  core = growing.make_core(3)
+  growing.make_core = lambda n: core._replace(step=lambda p, i, s: (1, (s,)))
+  for behavior, message in (
+    (fakes.Proposing(2.7), "'mine' returns float32 of shape"),
+    (growing, r"'mine' turns a state of shapes \(\) into one of shapes"),
+  ):
+    config = fakes.make_config(config_lib.BTConfig)
+    with pytest.raises(TypeError, match=message):
+      assembly.Agent(config, fakes.SPEC, (behavior,))
 
 
 def test_a_renamed_agent_is_not_validated_again():

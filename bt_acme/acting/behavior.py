@@ -198,10 +198,10 @@ class Behavior(abc.ABC):
 def make_core(
   behavior: Behavior, num_actions: int, observation: Any
 ) -> behavior_core.BehaviorCore:
-  """Builds a behavior's core side and checks that it proposes one integer.
+  """Builds a behavior's core side and checks what it returns.
 
-  If the behavior has no host side, the proposal is checked immediately. It is
-  always checked again when the core side is compiled.
+  If the behavior has no host side, the results are checked immediately. They
+  are always checked again when the core side is compiled.
 
   Args:
     behavior: the behavior.
@@ -212,27 +212,32 @@ def make_core(
     The core side.
 
   Raises:
-    TypeError: if the behavior proposes anything other than one integer.
+    TypeError: if the behavior proposes anything other than one integer, or if
+      the shapes of its state change.
   """
   core = behavior.make_core(num_actions)
 
   def step(
     params: types.Params, inputs: behavior_core.BehaviorInput, state: HostState
   ) -> tuple[jax.Array, HostState]:
-    action, state = core.step(params, inputs, state)
+    action, after = core.step(params, inputs, state)
     action = jnp.asarray(action)
     if action.shape != () or not jnp.issubdtype(action.dtype, jnp.integer):
       raise TypeError(
         f'behavior {behavior.name!r} returns {action.dtype} of shape '
         f'{action.shape}. Return one integer in [0, {num_actions}).'
       )
-    return action, state
+    shapes, before = (jax.tree.map(jnp.shape, x) for x in (after, state))
+    if shapes != before:  # The core side would be compiled at every step.
+      raise TypeError(
+        f'behavior {behavior.name!r} turns a state of shapes {before} into '
+        f'one of shapes {shapes}. Return a state of equal shapes.'
+      )
+    return action, after
 
   def first_step(params: types.Params) -> tuple[jax.Array, HostState]:
     inputs = behavior_core.BehaviorInput(
-      observation=jax.tree.map(
-        lambda x: jnp.zeros(x.shape, x.dtype), observation
-      ),
+      observation=jax.tree.map(jnp.zeros_like, observation),
       prev_action=jnp.zeros([], jnp.int32),
       is_first=jnp.ones([], bool),
       starts_flight=jnp.zeros([], bool),
@@ -266,16 +271,15 @@ def make_hosts(
   Returns:
     K host sides, which do nothing for the other behaviors.
   """
+
+  def seeds_of(k: int) -> list[int]:
+    return [
+      int(np.random.SeedSequence(seed, spawn_key=(k, i)).generate_state(1)[0])
+      for i in environments
+    ]
+
   return [
-    behavior.make_host(
-      action_spec,
-      [
-        int(np.random.SeedSequence(seed, spawn_key=(k, i)).generate_state(1)[0])
-        for i in environments
-      ],
-    )
-    if k in proposers
-    else Host()
+    behavior.make_host(action_spec, seeds_of(k)) if k in proposers else Host()
     for k, behavior in enumerate(behaviors)
   ]
 
@@ -285,12 +289,9 @@ def states_host_inputs(behavior: Behavior) -> bool:
 
   It does not if a class overrides only `make_host`.
   """
-
-  def position(method: str) -> int:
-    classes = type(behavior).__mro__
-    return next(i for i, each in enumerate(classes) if method in vars(each))
-
-  return position('host_input_shapes') <= position('make_host')
+  methods = {'host_input_shapes', 'make_host'}
+  nearest = next(x for x in type(behavior).__mro__ if methods & set(vars(x)))
+  return 'host_input_shapes' in vars(nearest)
 
 
 def read_only(tree: Tree) -> Tree:
