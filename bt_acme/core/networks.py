@@ -51,8 +51,8 @@ def torso_kind(kind: str, observation_shape: tuple[int, ...]) -> str:
   if len(observation_shape) != 3 or side < smallest:
     raise ValueError(
       f'torso={kind!r} needs observations [H, W, C] with H and W of at least '
-      f'{smallest} pixels, got {tuple(observation_shape)}. '
-      "Choose torso='small', or use a wrapper that resizes observations."
+      f'{smallest} pixels, got {tuple(observation_shape)}. Use a wrapper that '
+      f"resizes images, or torso='small' from {_SMALLEST['small']} pixels."
     )
   return kind
 

@@ -169,6 +169,6 @@ def test_bfloat16_torso_computes_nearly_the_same_from_float32_parameters():
   ],
 )
 def test_unsupported_shapes_are_errors(kind, shape):
-  with pytest.raises(ValueError, match='torso=.*at least .* pixels') as error:
+  with pytest.raises(ValueError, match='torso=.*at least.* Use a') as error:
     networks.torso_kind(kind, shape)
   assert str(shape) in str(error.value)
