@@ -142,8 +142,8 @@ class TransferConfig:
       all steps of the episode, no matter who selected the actions; `restart`
       starts from the initial state of an episode, so that its network does not
       remember a past that it would never have produced; NGU's memory and the
-      first reward input still include the steps before. The paper does not
-      specify this.
+      first reward input still include the steps before. Policies in Python
+      never restart. The paper does not specify this.
     behavior_epsilon: Epsilon of an exported behavior, which otherwise takes the
       action with the highest value. The paper draws actions from "the policy"
       and does not say how greedily; 0.01 is the epsilon of the evaluators.
