@@ -21,9 +21,9 @@ AT_MOST = {
   'lines of code in bt_acme/runtime': 4_271,
   'lines of code in experiments': 4_490,
   'lines of code in benchmarks': 2_605,
-  'classes': 245,
+  'classes': 246,
   'public class names that several classes have': 2,
-  'lines of tests': 30_730,
+  'lines of tests': 30_770,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

@@ -19,16 +19,31 @@ import jax.numpy as jnp
 from bt_acme import config as config_lib
 from bt_acme.core import convolutions, lstm, types, value_rescaling
 
-# Channels, kernel and stride of each VALID convolution.
-_CONVOLUTIONS = {
-  'nature': ((32, 8, 4), (64, 4, 2), (64, 3, 1)),
-  'workshop': ((16, 8, 4), (32, 4, 2)),
-  'small': ((16, 2, 1), (32, 2, 2)),
+
+class Torso(NamedTuple):
+  """The convolutions of a torso.
+
+  Attributes:
+    layers: channels, kernel and stride of each VALID convolution. The stride
+      divides the kernel unless `small`.
+    smallest: the minimum height and width of observations in pixels.
+    scale: the divisor of the uint8 observations.
+    small: whether observations and kernels are as small as for MiniGrid.
+  """
+
+  layers: Sequence[tuple[int, int, int]]
+  smallest: int
+  scale: float = 255.0
+  small: bool = False
+
+
+# The torsos by name; `NetworkConfig.torso` lists the names.
+TORSOS = {
+  'nature': Torso(((32, 8, 4), (64, 4, 2), (64, 3, 1)), smallest=36),
+  'workshop': Torso(((16, 8, 4), (32, 4, 2)), smallest=20),
+  # MiniGrid's observations are at most 10.
+  'small': Torso(((16, 2, 1), (32, 2, 2)), smallest=3, scale=10.0, small=True),
 }
-# Divisors of the uint8 observations, which are at most 10 in MiniGrid.
-_SCALES = {'nature': 255.0, 'workshop': 255.0, 'small': 10.0}
-# Minimum height and width in pixels for the convolutions.
-_SMALLEST = {'nature': 36, 'workshop': 20, 'small': 3}
 
 
 def torso_kind(kind: str, observation_shape: tuple[int, ...]) -> str:
@@ -39,20 +54,20 @@ def torso_kind(kind: str, observation_shape: tuple[int, ...]) -> str:
     observation_shape: (H, W, C * S).
 
   Returns:
-    `nature`, `workshop` or `small`.
+    One of `TORSOS`.
 
   Raises:
     ValueError: if the torso does not support observations of this shape.
   """
   side = min(observation_shape[:2], default=0)
   if kind == 'auto':
-    kind = 'nature' if side >= _SMALLEST['nature'] else 'small'
-  smallest = _SMALLEST[kind]
+    kind = 'nature' if side >= TORSOS['nature'].smallest else 'small'
+  smallest = TORSOS[kind].smallest
   if len(observation_shape) != 3 or side < smallest:
     raise ValueError(
       f'torso={kind!r} needs observations [H, W, C] with H and W of at least '
-      f'{smallest} pixels, got {tuple(observation_shape)}. Use a wrapper that '
-      f"resizes images, or torso='small' from {_SMALLEST['small']} pixels."
+      f'{smallest} pixels, got {tuple(observation_shape)}. Use a resizing '
+      f"wrapper, or torso='small' from {TORSOS['small'].smallest} pixels."
     )
   return kind
 
@@ -69,7 +84,7 @@ def torso(
 
   Args:
     observation: uint8 [B, H, W, C].
-    kind: `nature`, `workshop` or `small`.
+    kind: one of `TORSOS`.
     output_size: the number of units of the last layer.
     activate: whether a ReLU follows the last layer.
     dtype: the dtype of the computation; parameters and result stay float32.
@@ -85,11 +100,10 @@ def torso(
     ),
     hk.custom_getter(lambda get, value, context: get(value).astype(dtype)),
   ):
-    x = observation.astype(dtype) / jnp.asarray(_SCALES[kind], dtype)
-    for channels, kernel, stride in _CONVOLUTIONS[kind]:
-      small = kind == 'small'
-      x = convolutions.conv2d(x, channels, kernel, stride, small=small)
-      x = jax.nn.relu(x)
+    layers, _, scale, small = TORSOS[kind]
+    x = observation.astype(dtype) / jnp.asarray(scale, dtype)
+    for layer in layers:
+      x = jax.nn.relu(convolutions.conv2d(x, *layer, small=small))
     x = hk.Linear(output_size)(hk.Flatten()(x))
   return (jax.nn.relu(x) if activate else x).astype(jnp.float32)
 

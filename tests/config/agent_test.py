@@ -9,7 +9,7 @@ from bt_acme import config
 from bt_acme.cli import evaluation
 from bt_acme.config import checks, names
 from bt_acme.config import run as run_config
-from bt_acme.core import targets
+from bt_acme.core import networks, targets
 from bt_acme.core.behavior_transfer import flight_laws
 from bt_acme.core.intrinsic import rewards
 
@@ -162,6 +162,7 @@ def test_a_setting_larger_than_that_of_another_group(
   'setting, known',
   [
     ('loss', targets.TARGETS),
+    ('torso', {'auto', *networks.TORSOS}),
     ('intrinsic_reward', rewards.BY_NAME),
     ('flight_law', flight_laws.BY_NAME),
   ],

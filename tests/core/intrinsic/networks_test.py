@@ -13,7 +13,7 @@ from tests.reference import intrinsic as reference
 
 SHAPE, CHANNELS, ACTIONS = (5, 5, 6), 3, 4
 SCALE = {
-  'strides': [x[-1] for x in networks_lib._CONVOLUTIONS['small']],
+  'strides': [x[-1] for x in networks_lib.TORSOS['small'].layers],
   'divisor': 10.0,
 }
 T, B, STEPS = 9, 4, 3
