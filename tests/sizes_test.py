@@ -17,7 +17,7 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_205,
+  'lines of code': 24_208,
   'lines of code in bt_acme/runtime': 4_271,
   'lines of code in experiments': 4_490,
   'lines of code in benchmarks': 2_605,

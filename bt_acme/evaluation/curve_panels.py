@@ -231,12 +231,16 @@ def _label(figure: plots.Picture, caption: str, style: _Style) -> None:
       handles.setdefault(label, handle)
   if handles:
     longest = max(map(len, handles))
-    columns = int(width / (0.6 + longest * style.font * _LETTER))
+    most = int(width / (0.6 + longest * style.font * _LETTER))
+    columns = min(max(most, 1), len(handles))
+    # Further rows of the legend must not make the panels smaller.
+    rows = -(-len(handles) // columns)
+    figure.set_figheight(figure.get_figheight() + (rows - 1) * style.font / 45)
     figure.legend(
       handles.values(),
       handles,
       loc='outside upper center',
-      ncols=min(max(columns, 1), len(handles)),
+      ncols=columns,
       frameon=False,
       fontsize=style.font + 0.5,
     )

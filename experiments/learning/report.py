@@ -174,7 +174,7 @@ def profile(
   }
   return curve_panels.Panel(
     '',
-    'runs that solve more than that, %',
+    'runs, %',
     tuple(
       curve_panels.Line(name, taus, *(100 * share for share in each))
       for name, each in estimates.items()
@@ -239,7 +239,7 @@ def publish() -> None:
     _PROFILE.with_suffix(''),
     [profile(tables, found)],
     columns=1,
-    xlabel='solved episodes, %',
+    xlabel='more than this share of episodes solved, %',
     formats=('png',),
   )
   files.write_text(README, rendered_readme(README.read_text()))
