@@ -66,7 +66,8 @@ class VectorEnvironment:
     self.environments = tuple(environments)
     spec = self.environments[0].observation_spec()
     self._expected = tuple(spec.shape), np.dtype(spec.dtype)
-    self._ended = np.zeros(len(self.environments), bool)
+    # Whether an episode has ended, bool [N]; None if unknown.
+    self._ended: np.ndarray | None = None
     first, *others = map(space_of, self.environments)
     for other in others:
       if other != first:
@@ -93,20 +94,19 @@ class VectorEnvironment:
   def send(self, actions: Any) -> None:
     """Starts a step, or takes it if no thread emulates the environments."""
     pairs = zip(self.environments, actions, strict=True)
-    self._received = self._batch([x.step(action) for x, action in pairs])
-    if np.any(self._ended > self._received.is_first):
-      (i, *_) = np.flatnonzero(self._ended > self._received.is_first)
+    received = self._batch([x.step(action) for x, action in pairs])
+    ended = received.is_first if self._ended is None else self._ended
+    for i in np.flatnonzero(ended != received.is_first):
       raise ValueError(
-        f'{type(self.environments[i]).__name__}: step() after the last step of '
-        'an episode must start the next episode, like reset().'
+        f'{type(self.environments[i]).__name__}: step() must start the next '
+        'episode after the last step of an episode, and at no other step.'
       )
-    if not np.all(np.isfinite(self._received.reward)):
-      (i, *_) = np.flatnonzero(~np.isfinite(self._received.reward))
+    for i in np.flatnonzero(~np.isfinite(received.reward)):
       raise ValueError(
         f'{type(self.environments[i]).__name__}: step() has returned reward '
-        f'{self._received.reward[i]}. Return a finite number.'
+        f'{received.reward[i]}. Return a finite number.'
       )
-    self._ended = self._received.is_last
+    self._received, self._ended = received, received.is_last
 
   def _batch(self, steps: Sequence[dm_env.TimeStep]) -> VectorStep:
     """Returns the steps as one after checking their observations."""
@@ -139,6 +139,7 @@ class VectorEnvironment:
     """Restores a state; call this instead of the first `reset`."""
     for environment, own in zip(self.environments, state, strict=True):
       environment.restore(own)
+    self._ended = None
 
   def close(self) -> None:
     """Closes all environments."""

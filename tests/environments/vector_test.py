@@ -79,6 +79,10 @@ def test_an_environment_that_breaks_the_rules_is_named():
   assert batched.step([0]).is_last.all()
   with pytest.raises(ValueError, match='must start the next episode'):
     batched.step([0])
+  batched.reset()
+  environment.step = lambda action: dm_env.restart(step.observation[0])
+  with pytest.raises(ValueError, match='and at no other step'):
+    batched.step([0])
   for wrong, found in (
     (np.zeros([7, 7, 1], np.uint8), r'MiniGrid .*shape \(7, 7, 1\) and'),
     (
