@@ -83,7 +83,7 @@ class BTActor(acme.Actor):
 
   def select_action(self, observation: Any) -> np.ndarray:
     """Returns the action of the agent or of the behavior that has control."""
-    choice = np.asarray(self._actor.select_action(observation))
+    choice = np.array(self._actor.select_action(observation))
     if self._is_discrete:
       self._check(choice)
     is_first = self._action is None

@@ -121,6 +121,18 @@ def test_a_flight_of_vectors():
   )
 
 
+def test_an_agent_may_reuse_the_array_of_its_action():
+  policy = Recorder([[0, 0]])
+  actor, inner = make_actor(
+    (), [policy], scripted.vector_spec(), extra_action=False
+  )
+  action = np.zeros(2, np.float32)
+  inner.select_action = lambda observation: np.add(action, 1, out=action)
+  np.testing.assert_array_equal(play(actor, 3)[:, 0], [1, 2, 3])
+  prev_actions = [prev_action[0] for _, prev_action, _ in policy.seen]
+  np.testing.assert_array_equal(prev_actions, [0, 1, 2])
+
+
 def test_behaviors_do_not_see_the_additions_of_the_oar_wrapper():
   policy = Recorder([1])
   actor, _ = make_actor(int32s(0), [policy])
