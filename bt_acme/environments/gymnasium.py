@@ -95,7 +95,10 @@ class Gymnasium(base.Environment):
 
   def _reset(self, seed: int | None) -> Any:
     """Resets the gymnasium environment and returns the observation."""
-    return self._env.reset(seed=seed)[0]
+    values = self._env.reset(seed=seed)
+    if not isinstance(values, (tuple, list)):
+      raise ValueError(f'{self._env}: reset() must return observation, info.')
+    return values[0]
 
   def _take(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool]:
     """Takes and records an action.
@@ -107,9 +110,8 @@ class Gymnasium(base.Environment):
     Raises:
       ValueError: if the environment returns other values.
     """
-    action = self._as_action(action)
-    self._actions.append(action)
-    values = self._env.step(action)
+    self._actions.append(self._as_action(action))
+    values = self._env.step(self._actions[-1])
     if len(values) != 5:
       raise ValueError(
         f'{self._env}: step() has returned {len(values)} values. Return five: '
@@ -120,10 +122,10 @@ class Gymnasium(base.Environment):
   def _as_array(self, observation: Any) -> np.ndarray:
     """Returns a copy of an observation that fits the space."""
     spec, found = self._observation_spec, np.asarray(observation)
-    fits = found.dtype == spec.dtype
-    if not fits:  # Bytes would be cut; other numbers only lose precision.
-      casting: Any = 'safe' if spec.dtype == np.uint8 else 'same_kind'
-      fits = np.can_cast(found.dtype, spec.dtype, casting)
+    # Bytes would be cut; other numbers only lose precision.
+    casting: Any = 'safe' if spec.dtype == np.uint8 else 'same_kind'
+    is_equal = found.dtype == spec.dtype
+    fits = is_equal or np.can_cast(found.dtype, spec.dtype, casting)
     if not fits or found.shape != spec.shape:
       raise ValueError(
         f'{self._env} has returned an observation of shape {found.shape} and '
@@ -176,8 +178,7 @@ class Gymnasium(base.Environment):
       self._actions = []
       return
     if state['generator'] is not None:
-      generator = self._env.unwrapped.np_random.bit_generator
-      generator.state = state['generator']
+      self._env.unwrapped.np_random.bit_generator.state = state['generator']
     self._seed = state['seed']
     self._reset_next = True
     if state['actions'] is None:
