@@ -19,6 +19,7 @@ disk or a learner that diverges with exit code 1.
 import dataclasses
 import functools
 import inspect
+import os
 import sys
 import textwrap
 import traceback
@@ -103,6 +104,10 @@ def run_main(main: Main, config_class: type | None = None) -> None:
     main: the main function, called with the remaining command line.
     config_class: the class that was passed to `define`, for `--help`.
   """
+  # Otherwise, what is printed would go to the next files that are opened.
+  for name, mode in (('stdin', 'r'), ('stdout', 'w'), ('stderr', 'w')):
+    if getattr(sys, name) is None:  # The caller has closed it.
+      setattr(sys, name, open(os.devnull, mode))
   app.run(
     functools.partial(_run, main),
     flags_parser=functools.partial(_parse, config_class),
@@ -140,14 +145,10 @@ def _parse(config_class: type | None, argv: list[str]) -> list[str]:
     sys.exit(0)
   try:
     rest: list[str] = FLAGS(argv)
+    if len(rest) > 1:
+      raise flags.Error(f'{rest[1]!r} is not a flag. Write --NAME=VALUE')
   except flags.Error as error:
     sys.exit(_error(f'{error} (--help lists all flags)'))
-  if len(rest) > 1:
-    sys.exit(
-      _error(
-        f'{rest[1]!r} is not a flag. Write --NAME=VALUE; --help lists all.'
-      )
-    )
   return rest
 
 
