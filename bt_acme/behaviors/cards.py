@@ -85,11 +85,13 @@ class Card(NamedTuple):
         f'folder={str(folder)!r} has a {TEXT} that is not a card and would be '
         'replaced. Choose another directory.'
       )
+    for name in replaced | {TEXT, _PAGE, *self.pictures}:
+      # A link in a directory of someone else may lead to any file.
+      if name not in _files(self.markdown) or (path / name).is_symlink():
+        (path / name).unlink(missing_ok=True)
     files.write_text(path / TEXT, self.markdown)
     body = Card(self.markdown)._repr_html_()  # Refers to the saved pictures.
     files.write_text(path / _PAGE, page(path.resolve().name, body))
-    for name in replaced - _files(self.markdown):
-      (path / name).unlink(missing_ok=True)
     for name, data in self.pictures.items():
       (path / name).write_bytes(data)
 
@@ -145,8 +147,7 @@ def page(title: str, body: str) -> str:
 
 def _picture(state: rules_inline.StateInline, silent: bool) -> bool:
   """Reads a picture, if one starts here; the rest is links and text."""
-  found = _PICTURE.match(state.src, state.pos, state.posMax)
-  if not found:
+  if not (found := _PICTURE.match(state.src, state.pos, state.posMax)):
     return False
   title, source, kind = found.groups()
   if not silent:

@@ -86,9 +86,13 @@ def test_a_saved_card_replaces_another_with_its_pictures(tmp_path):
   old = '# A\n\n- SHA-256 of `params.npz`: `1`\n\n![x](old.gif) ![x](film.gif)'
   cards.Card(old, {'old.gif': _GIF, 'film.gif': b'1'}).save(tmp_path)
   (tmp_path / 'other.gif').write_bytes(b'1')
+  for name in ('card.html', 'film.gif'):  # A card never follows links.
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to('other.gif')
   card = cards.Card(_TEXT, {'film.gif': _GIF})
   card.save(tmp_path)
   assert cards.read(tmp_path) == card
+  assert (tmp_path / 'other.gif').read_bytes() == b'1'
   names = sorted(path.name for path in tmp_path.iterdir())
   assert names == ['README.md', 'card.html', 'film.gif', 'other.gif']
 
