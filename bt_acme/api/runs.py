@@ -245,9 +245,9 @@ class Run:
       ```
     """
     self._check_in_process()
-    target = checks.path('folder', folder).absolute()
+    target = checks.path('folder', folder).resolve()
     checks.require(
-      not target.exists() and self.workdir not in target.parents,
+      not target.exists() and self.workdir.resolve() not in target.parents,
       f'folder={str(folder)!r} already exists or is in the workdir. Choose a '
       'new directory.',
     )

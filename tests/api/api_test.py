@@ -164,9 +164,10 @@ def test_a_run_is_stopped_by_a_callback_and_resumed(r2d2):
 
 def test_save_and_load(bt, behavior, tmp_path):
   bt.save(tmp_path / 'copy')
-  for folder in (tmp_path / 'copy', bt.workdir / 'copy'):
+  (tmp_path / 'link').symlink_to(bt.workdir)
+  for where in ('copy', bt.workdir / 'copy', 'link/copy'):
     with pytest.raises(ValueError, match='already exists or is in'):
-      bt.save(folder)
+      bt.save(tmp_path / where)
   for given in ((), bt.agent.behaviors[0]):
     loaded = bt_acme.load_run(tmp_path / 'copy', given)
     assert loaded.actor_steps == bt.actor_steps
