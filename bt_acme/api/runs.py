@@ -283,7 +283,8 @@ class Run:
     ):
       returns = columns.get('episode_return', np.array(()))
       if title == 'evaluation return' and returns.size:
-        returns = returns[columns['actor_steps'] == columns['actor_steps'][-1]]
+        # With several evaluators, an earlier evaluation may end last.
+        returns = returns[columns['actor_steps'] == max(columns['actor_steps'])]
       if returns.size:
         last = returns[-_SHOWN_EPISODES:]
         episodes = tables.counted(last.size, 'episode')

@@ -184,6 +184,9 @@ def test_save_and_load(bt, behavior, tmp_path):
     bt_acme.load_run(tmp_path / 'copy', ['explorer'])
   with pytest.raises(ValueError, match='does not contain a run'):
     bt_acme.load_run(tmp_path / 'nothing')
+  steps, returns = np.array([4, 9, 4]), np.array([3.0, 5.0, 1.0])
+  loaded.evaluations = {'actor_steps': steps, 'episode_return': returns}
+  assert 'evaluation return: 5.000 (1 episode)' in repr(loaded)
 
 
 def test_a_transfer_run_is_exported_without_its_behaviors(bt, tmp_path):
