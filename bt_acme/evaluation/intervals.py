@@ -92,8 +92,7 @@ def num_above(runs: Any, level: float) -> np.ndarray:
   Returns:
     float64 [...].
   """
-  above = _task_scores(runs) > level
-  return np.sum(above, axis=-1).astype(np.float64)
+  return np.sum(_task_scores(runs) > level, axis=-1, dtype=np.float64)
 
 
 def performance_profile(runs: Any, taus: Any) -> np.ndarray:

@@ -239,8 +239,7 @@ def _heat_map(
 
 def _save(figure: Picture, path: str) -> Picture:
   """Writes a figure to a file, unless the path is empty, and returns it."""
-  if not path:
-    return figure
-  pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
-  figure.savefig(path, dpi=_DPI, bbox_inches='tight')
+  if path:
+    pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=_DPI, bbox_inches='tight')
   return figure
