@@ -4,7 +4,7 @@ import platform
 
 import jax
 
-from bt_acme import version
+from bt_acme import untrusted, version
 
 
 def show_versions() -> None:
@@ -15,14 +15,15 @@ def show_versions() -> None:
     bt_acme.show_versions()
     ```
   """
+  try:
+    devices = ', '.join(f'{d.platform} {d.device_kind}' for d in jax.devices())
+  except Exception as error:  # The driver may be broken.
+    devices = untrusted.one_line(error)
   rows = [
     ('bt_acme', version.__version__),
     ('Python', platform.python_version()),
     ('system', platform.platform()),
-    (
-      'devices',
-      ', '.join(f'{d.platform} {d.device_kind}' for d in jax.devices()),
-    ),
+    ('devices', devices),
     *((x, version.installed(x) or 'not installed') for x in version.PACKAGES),
   ]
   width = max(len(name) for name, _ in rows)

@@ -821,3 +821,9 @@ def test_a_behavior_without_logs_has_no_curve(behavior):
   assert bt_acme.describe(behavior).markdown == card.markdown
   path.unlink()
   assert card._repr_html_().startswith('<h1>explorer</h1>')
+
+
+def test_versions_with_a_broken_driver(monkeypatch, capsys):
+  monkeypatch.setattr('jax.devices', lambda: 1 / 0)
+  bt_acme.show_versions()
+  assert '  ZeroDivisionError: division by zero' in capsys.readouterr().out
