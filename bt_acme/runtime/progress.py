@@ -114,7 +114,8 @@ class Progress:
     if now <= then:
       return {}
     return {
-      name: (counts[name] - before[name]) / (now - then) for name in counts
+      name: max(counts[name] - before[name], 0.0) / (now - then)
+      for name in counts
     }
 
 

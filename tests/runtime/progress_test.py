@@ -80,6 +80,9 @@ def test_speeds_are_averages_of_the_last_half_minute(read):
     steps += 1000 if second < 100 else 10
     clock.now += 1
   assert '| 10 steps/s | 1.0 learner steps/s' in read().splitlines()[-1]
+  progress.update({'actor_steps': 0})  # One of several runs starts again.
+  progress.close()
+  assert '(0%) | 0 steps/s' in read().splitlines()[-1]
 
 
 def test_a_terminal_shows_a_bar_with_the_text(read, monkeypatch):
