@@ -60,7 +60,8 @@ class Progress:
     self._mark = '' if mode is None else STATUS_MARK
     self._seconds = _STATUS_SECONDS[mode or 'plain']
     self._bar: tqdm | None = None
-    if mode is None and (self._stream.isatty() or _in_notebook()):
+    has_terminal = self._stream is not None and self._stream.isatty()
+    if mode is None and (has_terminal or _in_notebook()):
       self._seconds = _BAR_SECONDS
       self._bar = tqdm(
         total=max_actor_steps,

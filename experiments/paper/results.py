@@ -160,8 +160,7 @@ def combined(
     stack: returns the frames and the values [runs] or [runs, N] of runs.
   """
   some = {run.env for run in found}
-  what = f'{arm} was not run on'
-  problems = [(what, env) for env in envs if env not in some]
+  problems = [(f'{arm} was not run on', env) for env in envs if env not in some]
   problems += [
     dataset_lib.problem_of(run, 'No evaluation near the required step')
     for run, one in found.items()

@@ -69,6 +69,8 @@ def test_a_broken_pipe_does_not_end_a_run(read, monkeypatch):
   progress = progress_lib.Progress(1000)
   progress.update(_VALUES)
   progress.close()
+  monkeypatch.setattr(sys, 'stderr', None)  # The user has closed it.
+  progress_lib.Progress(1000).update(_VALUES)
 
 
 def test_speeds_are_averages_of_the_last_half_minute(read):
@@ -81,7 +83,6 @@ def test_speeds_are_averages_of_the_last_half_minute(read):
     clock.now += 1
   assert '| 10 steps/s | 1.0 learner steps/s' in read().splitlines()[-1]
   progress.update({'actor_steps': 0})  # One of several runs starts again.
-  progress.close()
   assert '(0%) | 0 steps/s' in read().splitlines()[-1]
 
 
