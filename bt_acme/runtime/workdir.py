@@ -164,5 +164,5 @@ def completed_steps(workdir: str) -> int:
   try:
     path = pathlib.Path(workdir) / _COMPLETED_FILE
     return int(untrusted.read_json(path)['max_actor_steps'])
-  except (OSError, ValueError, KeyError, TypeError):
+  except (OSError, ValueError, KeyError, TypeError, OverflowError):
     return 0

@@ -239,5 +239,6 @@ def test_completed_up_to_its_budget(tmp_path):
   for steps, completed in ((100, True), (50, True), (101, False)):
     other = make_run(tmp_path, max_actor_steps=steps)
     assert workdir.is_completed(other) == completed
-  (tmp_path / 'run' / 'completed.json').write_text('{"max')
-  assert not workdir.is_completed(run)
+  for damaged in ('{"max', '{"max_actor_steps": Infinity}'):
+    (tmp_path / 'run' / 'completed.json').write_text(damaged)
+    assert not workdir.is_completed(run)
