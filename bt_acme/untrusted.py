@@ -14,9 +14,10 @@ import json
 import math
 import os
 import pathlib
+import stat
 import zipfile
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 import jax
 import numpy as np
@@ -71,11 +72,19 @@ def read_json(path: files.PathLike, *, longest: int = _LONGEST_JSON) -> Any:
     OSError: if the file cannot be read.
     ValueError: if the file is too large, invalid, or nested too deeply.
   """
-  with open(path, 'rb') as file:
+  with _open(path) as file:
     text = file.read(longest + 1)
   if len(text) > longest:
     raise InvalidFileError(f'is longer than {longest:,} bytes')
   return parse_json(text)
+
+
+def _open(path: files.PathLike) -> BinaryIO:
+  """Opens a file. Reading a pipe or a device could take forever."""
+  mode = os.stat(path).st_mode
+  if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+    raise InvalidFileError('is not a regular file')
+  return open(path, 'rb')
 
 
 def parse_json(text: bytes) -> Any:
@@ -109,7 +118,7 @@ def sha256(path: files.PathLike) -> str:
     OSError: if the file cannot be read.
   """
   digest = hashlib.sha256()
-  with open(path, 'rb') as file:
+  with _open(path) as file:
     while chunk := file.read(_CHUNK):
       digest.update(chunk)
   return digest.hexdigest()

@@ -227,6 +227,14 @@ def test_invalid_json(tmp_path, text, message):
     untrusted.read_json(tmp_path / 'card')
 
 
+def test_a_pipe_or_a_device_is_not_read(tmp_path):
+  os.mkfifo(tmp_path / 'pipe')
+  for path in (tmp_path / 'pipe', '/dev/zero'):
+    for read in (untrusted.read_json, untrusted.sha256):
+      with one_line_error('is not a regular file'):
+        read(path)
+
+
 def test_an_error_is_one_line_of_limited_length():
   assert untrusted.one_line(KeyError('a')) == "KeyError: 'a'"
   assert untrusted.one_line(MemoryError()) == 'MemoryError'
