@@ -227,7 +227,7 @@ if __name__ == '__main__':
     base, [behaviors.FromCallable(make_policy, name='mine')])
   sys.exit(launcher.launch(program.make_program(run, builder),
     workdir=sys.argv[1], launch_type='local_mt',
-    policy=program.policy(run, None)))
+    rules=program.rules(run, None)))
 """
 
 
