@@ -2,10 +2,9 @@
 
 A node depends neither on Launchpad nor on any other engine (only how often it
 reports differs in a run of one process), and its clients may be other processes
-or the other nodes themselves. In its own process or thread,
-`run` iterates until the node has finished or is told to stop. An engine that
-runs all nodes in one thread calls `start`, `iterate`, `stop` and `close`
-itself.
+or the other nodes themselves. In its own process or thread, `run` iterates
+until the node has finished or is told to stop. An engine that runs all nodes in
+one thread calls `start`, `iterate`, `stop` and `close` itself.
 """
 
 import abc

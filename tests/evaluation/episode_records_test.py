@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bt_acme import assembly, behaviors, environments
+from bt_acme import assembly, behaviors, environments, evaluation
 from bt_acme import config as config_lib
 from bt_acme.config import names
 from bt_acme.core import types
@@ -40,12 +40,14 @@ def make_agent():
 
 def test_replaying_a_recording(made):
   agent, variables = made
+  agent = assembly.moved(agent, 'MiniGrid-Empty-Random-5x5-v0')
   evaluator = Evaluator(agent, episodes=3, seed=5, epsilon=0.5, flights=True)
   recordings = episode_records.record(evaluator, variables)
   sources = {s for recording in recordings for s in recording.sources}
   assert types.FLIGHT in sources and types.OWN in sources
   for i, recording in enumerate(recordings):
-    environment = environments.make(_NAME, seed=environments.seed_of(5, i))
+    seed = environments.seed_of(5, evaluation.FIRST_ENVIRONMENT + i)
+    environment = environments.make(agent.spec.name, seed=seed)
     step = environment.reset()
     rewards = []
     for action, cell in zip(recording.actions, recording.cells, strict=True):
