@@ -9,6 +9,7 @@ from bt_acme import assembly, behaviors, environments
 from bt_acme.api import evaluating, loading
 from bt_acme.behaviors import cards
 from bt_acme.config import names
+from bt_acme.config import run as run_config
 from bt_acme.evaluation import episode_records, logs, plots, tables
 from bt_acme.runtime import workdir
 
@@ -128,10 +129,13 @@ def _command(behavior: behaviors.Exported) -> str:
   """
   config, spec = behavior.agent.config, behavior.agent.spec
   defaults = names.defaults_of(type(config))
+  num_envs = len(environments.names_in(spec.name))
+  is_default = num_envs <= run_config.RunConfig.evaluation_episodes
   settings = {
     'max_actor_steps': behavior.actor_steps,
     'preset': 'paper',
     'num_stacked': spec.num_stacked,
+    **({} if is_default else {'evaluation_episodes': num_envs}),
     **_of_run(behavior),
     **{k: v for k, v in names.flat(config).items() if v != defaults[k]},
   }

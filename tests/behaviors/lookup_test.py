@@ -8,7 +8,7 @@ import bt_acme
 from bt_acme import behaviors
 from bt_acme import config as config_lib
 from bt_acme.behaviors import cards, lookup
-from bt_acme.launching import named_behaviors
+from bt_acme.launching import named_behaviors, starting
 
 _NAME = 'minigrid-explorer'
 
@@ -41,3 +41,20 @@ def test_each_loads_and_has_its_card(name):
   assert card.pictures and all(map(len, card.pictures.values()))
   page = pathlib.Path(loaded.folder, 'card.html').read_text()
   assert cards.Card(card.markdown)._repr_html_() in page
+
+
+@pytest.mark.parametrize('name', behaviors.list())
+def test_the_command_of_each_card_passes_all_checks(name, monkeypatch):
+  card = bt_acme.describe(name).markdown
+  command = card.partition('```python\n')[2].partition('run.export')[0]
+  checked = []
+
+  def check_only(run, agent, **_):
+    starting.check(run, agent)
+    checked.append(agent.config)
+    raise KeyboardInterrupt
+
+  monkeypatch.setattr(starting, 'start', check_only)
+  with pytest.raises(KeyboardInterrupt):
+    exec(command, {'bt_acme': bt_acme})
+  assert checked == [bt_acme.load_behavior(name).agent.config]
