@@ -7,7 +7,7 @@ from acme.agents.jax import r2d2
 from acme.jax.layouts import distributed_layout
 from acme.utils import loggers
 
-from benchmarks import acme_environment, acme_side, catalog
+from benchmarks import acme_side, catalog
 from bt_acme.runtime import launcher, supervisor
 
 
@@ -57,7 +57,9 @@ def run(workdir: str, game: str, num_actors: int, **settings: Any) -> int:
   spec = acme_side.make_spec(game)
   layout = _Layout(
     seed=0,
-    environment_factory=lambda seed: acme_environment.make(game, seed % 2**31),
+    environment_factory=lambda seed: acme_side.make_environment(
+      game, seed % 2**31
+    ),
     network_factory=functools.partial(
       acme_side.make_networks, config.batch_size
     ),

@@ -6,41 +6,30 @@ from collections.abc import Iterator
 
 import haiku as hk
 
-from benchmarks import (
-  acme_environment,
-  acme_side,
-  core_parts,
-  harness,
-  limits,
-  our_side,
-  processes,
-)
+from benchmarks import acme_side, core_parts, harness, limits, our_side
+from benchmarks.processes import OtherProcess
 
 _GAME = 'breakout'
-_TASK_GAME, _TASK = 'hero', 'hero:miners_easy'
 
 _steps = functools.partial(harness.timed, units=None)
 
 
 def env() -> Iterator[harness.Comparison]:
   """Compares our 16 games with dm-acme's `AtariWrapper`; actions are random."""
-  for game in ('breakout', 'montezuma_revenge'):
+  for name, game, peer, theirs in (
+    ('breakout', 'breakout', 'dm-acme', acme_side),
+    ('montezuma_revenge', 'montezuma_revenge', 'dm-acme', acme_side),
+    # A task computes its rewards frame by frame and steps games one by one.
+    ('hero:miners_easy', 'hero', 'our hero', our_side),
+  ):
     yield harness.Comparison(
-      f'env {game}',
+      f'env {name}',
       'steps/s',
-      _steps(our_side.random_turns(game), share=0.5),
-      _steps(acme_environment.random_turns(game), share=0.5),
+      _steps(our_side.random_turns(name), share=0.5),
+      _steps(theirs.random_turns(game), share=0.5),
       limits.emulation_seconds(game),
+      peer,
     )
-  # A task computes its rewards frame by frame, so games are stepped one by one.
-  yield harness.Comparison(
-    f'env {_TASK}',
-    'steps/s',
-    _steps(our_side.random_turns(_TASK), share=0.5),
-    _steps(our_side.random_turns(_TASK_GAME), share=0.5),
-    limits.emulation_seconds(_TASK_GAME),
-    peer=f'our {_TASK_GAME}',
-  )
 
 
 def policy() -> Iterator[harness.Comparison]:
@@ -131,11 +120,11 @@ def actor_scale() -> Iterator[harness.Comparison]:
     return our_side.ActorProcess(core_parts.make_agent(_GAME))
 
   actors = [
-    processes.OtherProcess(functools.partial(make, core))
+    OtherProcess(functools.partial(make, core))
     for core in sorted(os.sched_getaffinity(0))[:2]
   ]
 
-  def run(actors: list[processes.OtherProcess]) -> float:
+  def run(actors: list[OtherProcess]) -> float:
     rates = [actor.call(lambda x: 1 / _steps(x.turn)()) for actor in actors]
     return 1 / sum(rate.result() for rate in rates)
 

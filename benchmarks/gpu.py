@@ -31,7 +31,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import accelerated, core_parts, harness, recordings, tables
+from benchmarks import accelerated, core_parts, harness, tables
 from bt_acme import assembly
 from bt_acme import learner as learner_lib
 from bt_acme.acting import inference_server as server_lib
@@ -75,7 +75,7 @@ def _game_frames(num: int) -> np.ndarray:
   Returns random frames if ale-py is not installed.
   """
   try:
-    return recordings.record('breakout', num).frames()[:num]
+    return core_parts.record('breakout', num).frames()[:num]
   except ImportError:
     print('ale-py is not installed. Using random frames instead of a game.')
     return core_parts.random_frames(num)

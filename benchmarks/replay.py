@@ -8,14 +8,7 @@ import numpy as np
 import reverb
 import zstandard
 
-from benchmarks import (
-  acme_side,
-  core_parts,
-  harness,
-  limits,
-  recordings,
-  replay_sides,
-)
+from benchmarks import acme_side, core_parts, harness, limits, replay_sides
 
 _GAME = 'ms_pacman'
 _GAMES = (
@@ -36,7 +29,7 @@ def _compressed_bytes(frames: np.ndarray, length: int) -> int:
 
 def adder() -> Iterator[harness.Comparison]:
   """Compares the time to write a step, with the server on the same core."""
-  play = recordings.record(_GAME, 800 if harness.quick else 2_000)
+  play = core_parts.record(_GAME, 800 if harness.quick else 2_000)
   frames = play.frames()[:800]
   agent = core_parts.make_agent(_GAME)
   limit = harness.timed(
@@ -66,7 +59,7 @@ def replay_sample() -> Iterator[harness.Comparison]:
   num, batch_size, steps = (
     (10, 4, 400) if harness.quick else (100, _BATCH, 1_000)
   )
-  play = recordings.record(_GAME, steps)
+  play = core_parts.record(_GAME, steps)
   agent = core_parts.make_agent(
     _GAME,
     min_replay_size=num,
@@ -103,13 +96,13 @@ def replay_bytes() -> Iterator[harness.Comparison]:
   compressed, per_game = 0, {}
   with replay_sides.start(agent, acme_side.make_config()) as (ours, theirs):
     # Exclude the memory that a server needs only once.
-    warm = recordings.record(_GAME, 800)
+    warm = core_parts.record(_GAME, 800)
     for side in (ours, theirs):
       replay_sides.write(side.calls(warm))
     ours.flush()
     our_start, their_start = ours.resident_bytes(), theirs.resident_bytes()
     for game in games:
-      play = recordings.record(game, our_steps)
+      play = core_parts.record(game, our_steps)
       before = ours.resident_bytes()
       replay_sides.write(ours.calls(play))
       ours.flush()

@@ -12,7 +12,7 @@ import reverb
 from acme.agents.jax import r2d2
 from acme.wrappers import observation_action_reward
 
-from benchmarks import acme_side, harness, our_side, processes, recordings
+from benchmarks import acme_side, core_parts, harness, our_side, processes
 from bt_acme import assembly
 from bt_acme.agents import builders as builders_lib
 from bt_acme.core import transition as transition_lib
@@ -36,7 +36,7 @@ def _sampling(take: Callable[[], Any], *, warm: int) -> float:
 
 
 def calls_of(
-  sink: sequences.SequenceSink, play: recordings.RandomPlay
+  sink: sequences.SequenceSink, play: core_parts.RandomPlay
 ) -> Calls:
   """Prepares the calls that write a recording to a sink."""
   calls: Calls = []
@@ -78,7 +78,7 @@ class OurReplay(processes.OtherProcess):
     self.client = reverb.Client(self.address)
     self._sink, self._writer = self._builder.make_sink(self.client)
 
-  def calls(self, play: recordings.RandomPlay) -> Calls:
+  def calls(self, play: core_parts.RandomPlay) -> Calls:
     """Prepares the calls that write a recording."""
     return calls_of(self._sink, play)
 
@@ -113,7 +113,7 @@ class AcmeReplay(processes.OtherProcess):
     self.client = reverb.Client(self.address)
     self._adder = self._builder.make_adder(self.client)
 
-  def calls(self, play: recordings.RandomPlay) -> Calls:
+  def calls(self, play: core_parts.RandomPlay) -> Calls:
     """Prepares the calls that write a recording."""
     calls: Calls = []
     states = _recurrent_states()

@@ -15,7 +15,7 @@ import courier
 import jax
 import reverb
 
-from benchmarks import core_parts, processes, recordings, replay_sides
+from benchmarks import core_parts, processes, replay_sides
 from bt_acme import assembly, memory_check
 from bt_acme import config as config_lib
 from bt_acme.acting import actor_groups
@@ -96,7 +96,7 @@ def _recorded(agent: assembly.Agent) -> list[Any]:
     lambda *block: collected.append(block),
     num_actions=agent.spec.num_actions,
   )
-  play = recordings.record(_GAME, 4_000)
+  play = core_parts.record(_GAME, 4_000)
   for call in replay_sides.calls_of(sink, play):
     call()
   return collected

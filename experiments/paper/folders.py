@@ -11,17 +11,15 @@ import hashlib
 import json
 import pathlib
 import shlex
-import time
 from typing import Any
 
-from bt_acme import version
+from bt_acme import files, version
 from experiments.harness import runs
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import required_runs, scales
 
 _FORMAT = 1
 _MARK, _REQUESTS = 'folder.json', 'requests'
-_WRITING_SECONDS = 5.0  # Time limit for another worker to write a small file.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,17 +148,13 @@ class Folder:
 
 def _write_once(path: pathlib.Path, content: dict[str, Any]) -> None:
   """Writes a file unless it exists; any number of workers may try."""
-  path.parent.mkdir(parents=True, exist_ok=True)
-  with contextlib.suppress(FileExistsError), path.open('x') as file:
-    file.write(json.dumps(content, indent=2) + '\n')
+  with contextlib.suppress(FileExistsError):
+    text = json.dumps(content, indent=2) + '\n'
+    files.write_text(path, text, replaces=False)
 
 
 def _read(path: pathlib.Path, advice: str) -> dict[str, Any]:
-  end = time.monotonic() + _WRITING_SECONDS
-  while True:
-    try:
-      return json.loads(path.read_text())
-    except ValueError as error:
-      if time.monotonic() > end:
-        raise ValueError(f'{path} is damaged. {advice}.') from error
-      time.sleep(0.1)
+  try:
+    return json.loads(path.read_text())
+  except ValueError as error:
+    raise ValueError(f'{path} is damaged. {advice}.') from error
