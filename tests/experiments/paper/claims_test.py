@@ -79,17 +79,14 @@ def test_the_papers_scores_reproduce_the_papers_effects(claim_id):
 
 
 def test_some_effects_follow_only_from_the_papers_summaries():
-  paper = {
-    claim: [
-      effects.of_the_paper(effect, _BY_ID[claim].artifact)
-      for effect in _BY_ID[claim].effects
-    ]
-    for claim in ('C1', 'C3', 'C5', 'C8')
-  }
-  np.testing.assert_allclose(paper['C1'], (81.72 - 40.86, 40.86 - 3.46))
-  assert paper['C3'][1] == pytest.approx(273.49 - 229.75)
-  assert paper['C5'][1] == pytest.approx(100.89 - 42.55)
-  np.testing.assert_allclose(paper['C8'], (144, 144, 28, 28))
+  def paper(claim_id):
+    claim = _BY_ID[claim_id]
+    return [effects.of_the_paper(e, claim.artifact) for e in claim.effects]
+
+  np.testing.assert_allclose(paper('C1'), (81.72 - 40.86, 40.86 - 3.46))
+  assert paper('C3')[1] == pytest.approx(273.49 - 229.75)
+  assert paper('C5')[1] == pytest.approx(100.89 - 42.55)
+  np.testing.assert_allclose(paper('C8'), (144, 144, 28, 28))
 
 
 def _hard(bt, r2d2, ez):
@@ -127,12 +124,12 @@ def test_verdicts_follow_the_intervals(bt, r2d2, interval, expected):
 
 
 def test_a_claim_is_supported_once_all_its_effects_are_above_0():
-  runs, scores = [], []
-  for arm, value in (('bt_ngu', 0.6), ('r2d2', 0.0), ('ez', 0.1)):
-    for seed in range(3):
-      runs.append(fake.run(arm, FAR, seed))
-      scores += fake.curve(runs[-1], [0.0] + 5 * [value + seed / 100])
-  data = fake.data(runs, scores)
+  data = fake.curves(
+    {
+      (arm, FAR): [[0.0] + 5 * [value + seed / 100] for seed in range(3)]
+      for arm, value in (('bt_ngu', 0.6), ('r2d2', 0.0), ('ez', 0.1))
+    }
+  )
   assert _verdict('C5', data, SUITES).verdict == claims.SUPPORTED
   counts = claims.counts(claims.evaluate(results.Results(data, SUITES)))
   assert sum(counts.values()) == 22 and counts[claims.SUPPORTED] >= 1
@@ -140,12 +137,12 @@ def test_a_claim_is_supported_once_all_its_effects_are_above_0():
 
 def _budgets(arm, env, stage, returns):
   """Returns a dataset with two seeds for each number of pre-training steps."""
-  found = [
-    (fake.run(arm, env, seed, stage=stage, pretraining_steps=steps), value)
-    for steps, value in returns.items()
-    for seed in range(2)
-  ]
-  return fake.data([r for r, _ in found], (fake.final(*one) for one in found))
+  return fake.joined(
+    *(
+      fake.finals({(arm, env): 2 * [x]}, stage=stage, pretraining_steps=steps)
+      for steps, x in returns.items()
+    )
+  )
 
 
 def test_the_longest_pretraining_is_compared_with_the_shortest():
@@ -167,15 +164,11 @@ def test_the_longest_pretraining_is_compared_with_the_shortest():
 
 
 def test_environments_that_one_arm_lacks_are_ignored_for_all_arms():
-  data = fake.finals(
-    {
-      ('bt_rnd', NEAR): [0.9, 0.9],
-      ('bt_rnd', FAR): [0.5, 0.5],
-      ('r2d2', NEAR): [0.8, 0.8],
-      ('ez', NEAR): [0.7, 0.7],
-      ('ez', FAR): [0.7, 0.7],
-    }
-  )
+  returns = {
+    **{('bt_rnd', NEAR): 0.9, ('bt_rnd', FAR): 0.5, ('r2d2', NEAR): 0.8},
+    **{('ez', NEAR): 0.7, ('ez', FAR): 0.7},
+  }
+  data = fake.finals({place: 2 * [x] for place, x in returns.items()})
   finding = _verdict('C6', data, SUITES).findings[0]
   assert finding.envs == (NEAR,)
   expected = fake.distance(NEAR, 0.9, 0.8)

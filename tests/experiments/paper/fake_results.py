@@ -1,5 +1,7 @@
 """Artificial datasets for tests of tables, figures and claims."""
 
+import itertools
+
 import numpy as np
 
 from experiments.harness import dataset as dataset_lib
@@ -44,20 +46,13 @@ def distance(env, high, low):
 
 def run(arm, env, seed, *, stage='transfer', pretraining_steps=0, **fields):
   """Returns a finished run."""
+  steps = STEPS if stage == 'transfer' else 0
+  fields = {'status': dataset_lib.DONE, 'actor_steps': STEPS, **fields}
   return dataset_lib.RunRow(
     f'{arm}/{env}/s{seed}-{pretraining_steps}',
-    'laptop',
-    stage,
-    arm,
-    env,
-    seed,
-    STEPS if stage == 'transfer' else 0,
-    **{
-      'pretraining_steps': pretraining_steps,
-      'status': dataset_lib.DONE,
-      'actor_steps': STEPS,
-      **fields,
-    },
+    *('laptop', stage, arm, env, seed, steps),
+    pretraining_steps=pretraining_steps,
+    **fields,
   )
 
 
@@ -68,50 +63,52 @@ def final(one, value):
 
 def curve(one, values, **columns):
   """Returns evaluations at equal distances, the first one at step 0."""
+  start = one.run_id, dataset_lib.EVALUATOR
   last = len(values) - 1
   return [
     dataset_lib.Score(
-      one.run_id,
-      dataset_lib.EVALUATOR,
-      STEPS * i // last,
-      5,
-      value,
+      *(*start, STEPS * i // last, 5, value),
       **{name: column[i] for name, column in columns.items()},
     )
     for i, value in enumerate(values)
   ]
 
 
-def finals(returns):
+def finals(returns, **fields):
   """Returns a dataset of final evaluations.
 
   Args:
     returns: the returns of all seeds by arm and environment.
+    **fields: the arguments of `run`.
   """
-  runs, scores = [], []
-  for (arm, env), values in returns.items():
-    for seed, value in enumerate(values):
-      runs.append(run(arm, env, seed))
-      scores.append(final(runs[-1], value))
-  return data(runs, scores)
+  found = _by_run(returns, **fields)
+  return data(found, itertools.starmap(final, found.items()))
 
 
 def joined(*datasets):
   """Combines several datasets."""
-  return data(
-    (r for d in datasets for r in d.runs),
-    (s for d in datasets for s in d.scores),
+  return dataset_lib.Dataset(
+    *(sum(rows, ()) for rows in zip(*datasets, strict=True))
   )
 
 
 def curves(values, **fields):
   """Returns a dataset of curves, given by arm and environment for all seeds."""
-  runs, scores = [], []
-  for (arm, env), seeds in values.items():
-    for seed, points in enumerate(seeds):
-      runs.append(run(arm, env, seed, frames_per_step=4, **fields))
-      scores += curve(runs[-1], points, greedy_extra_share=abs(points))
-  return data(runs, scores)
+  found = _by_run(values, frames_per_step=4, **fields)
+  scores = (
+    curve(one, points, greedy_extra_share=np.abs(points))
+    for one, points in found.items()
+  )
+  return data(found, itertools.chain(*scores))
+
+
+def _by_run(values, **fields):
+  """Returns what each run has, given for all seeds by arm and environment."""
+  return {
+    run(arm, env, seed, **fields): value
+    for (arm, env), seeds in values.items()
+    for seed, value in enumerate(seeds)
+  }
 
 
 def random(arms, envs, seeds=3, points=5):
@@ -132,11 +129,6 @@ def table(table_id, dataset, suites=artifacts.PAPER_SUITES):
   """Makes a table, by default with the paper's suites."""
   found = results.Results(dataset, suites)
   return tables.make(artifacts.ARTIFACTS[table_id], found)
-
-
-def random_curves(*arguments, **keywords):
-  """Returns a dataset of random curves; arguments as in `random`."""
-  return curves(random(*arguments, **keywords))
 
 
 def line(panel, arm):

@@ -1,24 +1,27 @@
 """Tests of figures of artificial runs, and of the runs behind their curves."""
 
 import csv
+import itertools
 
 import numpy as np
 import pytest
 
 from bt_acme.evaluation import intervals
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import artifacts, normalized_scores, report, results
+from experiments.paper import artifacts, report, results
+from experiments.paper.normalized_scores import normalize
 from tests.experiments.paper import fake_results as fake
+from tests.experiments.paper.fake_results import FAR, NEAR, SUITES
 
 
 def test_scores_are_means_between_the_lowest_and_the_highest_seed():
-  values = fake.random(('r2d2', 'bt_ngu'), [fake.FAR, fake.NEAR])
+  values = fake.random(('r2d2', 'bt_ngu'), [FAR, NEAR])
   figure = fake.figure('fig9', fake.curves(values))
   near, far = figure.panels
   assert (near.title, far.title) == ('Empty-8x8', 'FourRooms:fixed')
   assert [line.label for line in far.lines] == ['R2D2', 'R2D2 + BT(NGU)']
   line = fake.line(far, 'bt_ngu')
-  seeds = values['bt_ngu', fake.FAR]
+  seeds = values['bt_ngu', FAR]
   np.testing.assert_array_equal(line.frames, [0, 1_000, 2_000, 3_000, 4_000])
   np.testing.assert_allclose(line.values, np.mean(seeds, axis=0))
   np.testing.assert_array_equal(line.low, np.min(seeds, axis=0))
@@ -26,41 +29,33 @@ def test_scores_are_means_between_the_lowest_and_the_highest_seed():
 
 
 def test_a_single_seed_and_figure_10_have_no_bands():
-  one = fake.figure('fig9', fake.random_curves(['r2d2'], [fake.FAR], seeds=1))
-  assert np.isnan(one.panels[1].lines[0].low)
-  many = fake.figure('fig10', fake.random_curves(['r2d2'], [fake.FAR]))
-  assert np.isnan(many.panels[1].lines[0].low)
-  assert 'bands' not in many.caption
+  figures = [
+    fake.figure(name, fake.curves(fake.random(['r2d2'], [FAR], seeds)))
+    for name, seeds in (('fig9', 1), ('fig10', 3))
+  ]
+  assert all(np.isnan(one.panels[1].lines[0].low) for one in figures)
+  assert 'bands' not in figures[1].caption
 
 
 def test_medians_are_computed_from_normalized_means():
-  values = fake.random(('r2d2', 'ez'), [fake.NEAR, fake.FAR])
+  values = fake.random(('r2d2', 'ez'), [NEAR, FAR])
   figure = fake.figure('fig3', fake.curves(values))
   full, hard = figure.panels
   assert full.title == 'full: 2 environments'
   assert hard.title == 'hard: 1 environment'
-  runs = np.stack(
-    [
-      normalized_scores.normalize(env, values['ez', env])
-      for env in (fake.NEAR, fake.FAR)
-    ],
-    axis=1,
-  )  # [seeds, envs, points]
+  both = [normalize(env, values['ez', env]) for env in (NEAR, FAR)]
+  runs = np.stack(both, axis=1)  # [seeds, envs, points]
   line = fake.line(full, 'ez')
-  np.testing.assert_allclose(
-    line.values, np.median(np.mean(runs, axis=0), axis=0)
-  )
+  means = np.mean(runs, axis=0)
+  np.testing.assert_allclose(line.values, np.median(means, axis=0))
   for i in range(5):
     estimate = intervals.bootstrap(intervals.median, runs[..., i])
     assert (line.low[i], line.high[i]) == pytest.approx(estimate[1:])
-  expected = normalized_scores.normalize(
-    fake.FAR, np.mean(values['ez', fake.FAR], axis=0)
-  )
-  np.testing.assert_allclose(fake.line(hard, 'ez').values, expected)
+  np.testing.assert_allclose(fake.line(hard, 'ez').values, means[1])
 
 
 def test_figure_4_shows_the_extra_action():
-  run = fake.run('bt_ngu', fake.FAR, 0)
+  run = fake.run('bt_ngu', FAR, 0)
   shares = [0.5, float('nan'), 0.1]
   scores = fake.curve(run, [1.0, 2.0, 3.0], greedy_extra_share=shares)
   far, near = fake.figure('fig4', fake.data([run], scores)).panels
@@ -71,11 +66,11 @@ def test_figure_4_shows_the_extra_action():
 
 def test_figure_5_shows_the_policy_as_a_level():
   end, early = (
-    fake.run('ngu', fake.FAR, 0, stage='zero_shot', pretraining_steps=steps)
+    fake.run('ngu', FAR, 0, stage='zero_shot', pretraining_steps=steps)
     for steps in (100, 10)
   )
   data = fake.joined(
-    fake.random_curves(['r2d2'], [fake.FAR]),
+    fake.curves(fake.random(['r2d2'], [FAR])),
     fake.data([end, early], [fake.final(end, 0.25), fake.final(early, 0.75)]),
   )
   figure = fake.figure('fig5', data)
@@ -86,14 +81,12 @@ def test_figure_5_shows_the_policy_as_a_level():
 
 
 def test_figure_2_has_a_point_for_each_budget():
+  places = itertools.product(SUITES['full'], range(2))
   runs = [
-    fake.run(
-      arm, env, seed, stage=stage, pretraining_steps=steps, frames_per_step=4
-    )
+    fake.run(arm, *place, stage=stage, pretraining_steps=n, frames_per_step=4)
+    for place in places
     for stage, arm in (('zero_shot', 'ngu'), ('transfer', 'bt_ngu'))
-    for steps in (10, 100)
-    for env in fake.SUITES['full']
-    for seed in range(2)
+    for n in (10, 100)
   ]
   scores = [fake.final(r, r.pretraining_steps + r.seed) for r in runs]
   figure = fake.figure('fig2', fake.data(runs, scores))
@@ -101,9 +94,7 @@ def test_figure_2_has_a_point_for_each_budget():
   line = fake.line(left, 'ngu')
   np.testing.assert_array_equal(line.frames, [40, 400])
   # Scores are the steps plus the seed.
-  every = [
-    normalized_scores.normalize(e, [10.5, 100.5]) for e in fake.SUITES['full']
-  ]
+  every = [normalize(env, [10.5, 100.5]) for env in SUITES['full']]
   np.testing.assert_allclose(line.values, np.median(every, axis=0))
   assert left.levels == {}  # The published medians are for other games.
   after = fake.line(far, 'bt_ngu')
@@ -117,21 +108,17 @@ def test_figure_2_has_a_point_for_each_budget():
 
 
 def test_figure_2_falls_back_on_evaluations_during_pretraining():
-  runs = [
-    fake.run(arm, game, 0, stage='pretraining')._replace(
-      budget_steps=fake.STEPS
-    )
-    for arm in ('ngu', 'rnd')
-    for game in artifacts.PAPER_SUITES['full']
-  ]
-  scores = [score for run in runs for score in fake.curve(run, [1.0, 2.0, 4.0])]
-  data = fake.data(runs, scores)
-  figure = fake.figure('fig2', data, artifacts.PAPER_SUITES)
+  games = artifacts.PAPER_SUITES['full']
+  curves = {(arm, x): [[1, 2, 4]] for arm in ('ngu', 'rnd') for x in games}
+  data = fake.curves(curves, stage='pretraining')
+  runs = (run._replace(budget_steps=fake.STEPS) for run in data.runs)
+  figure = fake.figure(
+    'fig2', fake.data(runs, data.scores), artifacts.PAPER_SUITES
+  )
   left = figure.panels[0]
   labels = [line.label for line in left.lines]
   assert labels == ['NGU, zero-shot', 'RND, zero-shot']
-  games = artifacts.PAPER_SUITES['full']
-  every = [normalized_scores.normalize(game, [1, 2, 4]) for game in games]
+  every = [normalize(game, [1, 2, 4]) for game in games]
   np.testing.assert_allclose(left.lines[0].values, np.median(every, axis=0))
   assert np.isnan(left.lines[0].low).all()
   assert left.levels == {
@@ -141,20 +128,16 @@ def test_figure_2_falls_back_on_evaluations_during_pretraining():
 
 
 def test_figure_7_lists_the_parameters(tmp_path):
-  data = fake.NOTHING
-  written, _ = report.render('fig7', results.Results(data), tmp_path)
+  written, _ = report.render('fig7', results.Results(fake.NOTHING), tmp_path)
   assert [path.name for path in written] == ['fig7.csv', 'fig7.txt']
   rows = list(csv.DictReader(written[0].read_text().splitlines()))
   *each, total = rows
   # The paper's network on Atari: 18 actions and the extra action.
   assert total['numbers'] == '4357812'
   assert sum(int(row['numbers']) for row in each) == 4_357_812
-  assert {
-    'module': 'lstm/linear',
-    'parameter': 'w',
-    'shape': '1043 x 2048',
-    'numbers': str(1_043 * 2_048),
-  } in each
+  row = ('lstm/linear', 'w', '1043 x 2048', str(1_043 * 2_048))
+  names = ('module', 'parameter', 'shape', 'numbers')
+  assert dict(zip(names, row, strict=True)) in each
   assert '4,357,812' in written[1].read_text().splitlines()[-1]
 
 
@@ -166,47 +149,43 @@ def test_figure_7_lists_the_parameters(tmp_path):
   ],
 )
 def test_figure_8_shows_the_start_of_training(points, frames):
-  values = fake.random(['r2d2'], [fake.NEAR, fake.FAR], points=points)
+  values = fake.random(['r2d2'], [NEAR, FAR], points=points)
   (line,) = fake.figure('fig8', fake.curves(values)).panels[0].lines
   np.testing.assert_array_equal(line.frames, frames)
 
 
 def test_medians_use_only_environments_that_all_arms_have():
-  values = fake.random(('r2d2', 'ez'), [fake.NEAR, fake.FAR])
-  del values['ez', fake.NEAR]
+  values = fake.random(('r2d2', 'ez'), [NEAR, FAR])
+  del values['ez', NEAR]
   figure = fake.figure('fig3', fake.curves(values))
   full, hard = figure.panels
   assert full.title == 'full: 1 of 2 environments'
   lines = (fake.line(panel, 'r2d2').values for panel in (full, hard))
   np.testing.assert_array_equal(*lines)
   problems = dataset_lib.sentences(figure.problems)
-  assert f'ez was not run on: {fake.NEAR}.' in problems
+  assert f'ez was not run on: {NEAR}.' in problems
 
 
 def test_unfinished_runs_count_only_if_no_run_is_done():
-  far = fake.random_curves(['r2d2'], [fake.FAR], seeds=2)
+  far = fake.curves(fake.random(['r2d2'], [FAR], seeds=2))
   failed = far.runs[1]._replace(status=dataset_lib.FAILED, exit_code=1)
-  near = fake.random_curves(['r2d2'], [fake.NEAR], seeds=1)
+  near = fake.curves(fake.random(['r2d2'], [NEAR], seeds=1))
   running = near.runs[0]._replace(status=dataset_lib.RUNNING)
-  waiting = fake.run('ez', fake.NEAR, 0, status=dataset_lib.WAITING)
+  waiting = fake.run('ez', NEAR, 0, status=dataset_lib.WAITING)
   half = [s for s in near.scores if s.actor_steps <= fake.STEPS // 2]
   runs = far.runs[0], failed, running, waiting
-  data = fake.data(runs, (*far.scores, *half))
-  figure = fake.figure('fig9', data)
-  near_panel, far_panel = figure.panels
-  assert near_panel.lines[0].frames[-1] == 2_000
-  assert far_panel.lines[0].frames[-1] == 4_000
-  assert far_panel.lines[0].values.tolist() == [
-    s.return_mean for s in far.scores if s.run_id == far.runs[0].run_id
-  ]
+  figure = fake.figure('fig9', fake.data(runs, (*far.scores, *half)))
+  (near_line,), (far_line,) = (panel.lines[:1] for panel in figure.panels)
+  assert (near_line.frames[-1], far_line.frames[-1]) == (2_000, 4_000)
+  assert far_line.values.tolist() == [s.return_mean for s in far.scores[:5]]
   problems = ' '.join(dataset_lib.sentences(figure.problems))
   assert f'Failed with exit code 1: {failed.run_id}' in problems
-  assert f'Not done (running): {running.run_id}' in problems
-  assert f'Not done (waiting): {waiting.run_id}' in problems
+  for run in (running, waiting):
+    assert f'Not done ({run.status}): {run.run_id}' in problems
 
 
 def test_curves_are_interpolated_at_the_steps_of_the_shortest_one():
-  few, many = fake.run('r2d2', fake.FAR, 0), fake.run('r2d2', fake.FAR, 1)
+  few, many = fake.run('r2d2', FAR, 0), fake.run('r2d2', FAR, 1)
   points = ((few, np.arange(3.0)), (many, np.arange(11.0)))
   scores = [score for one in points for score in fake.curve(*one)]
   data = fake.data([few, many], scores)

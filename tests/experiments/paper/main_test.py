@@ -11,7 +11,7 @@ import pytest
 from experiments import launching
 from experiments.harness import dataset
 from experiments.paper import __main__ as paper
-from experiments.paper import captions, folders, required_runs, scales
+from experiments.paper import captions, required_runs, scales
 from tests.experiments.harness import fakes
 from tests.launch import scripts
 
@@ -32,13 +32,6 @@ def make_run(tmp_path, capsys, monkeypatch):
 
   run.folder = tmp_path / 'folder'
   return run
-
-
-@pytest.fixture(name='in_this_process')
-def execute_in_this_process():
-  """Executes fake scripts without a process for each slot."""
-  with fakes.worker_in_this_process():
-    yield
 
 
 @pytest.mark.parametrize(
@@ -132,8 +125,7 @@ def test_an_artifact_is_planned_executed_gathered_and_extended(run):
 def test_a_failed_run_is_shown_as_failed(run):
   part = (f'--games={_ENV}', '--seeds=0', '--arms=bt_ngu')
   code, out, _ = run('work', 'table3', *part, kind='fails')
-  assert code == 1
-  assert '1 failed, 1 blocked by a failed run' in out
+  assert code == 1 and '1 failed, 1 blocked by a failed run' in out
   _, out, _ = run('status')
   assert 'has failed 3 times; exit code 1' in out and 'line 99' in out
   _, out, _ = run('gather')
@@ -142,27 +134,21 @@ def test_a_failed_run_is_shown_as_failed(run):
   assert 'has failed 3 times' in out and 'Not done (waiting): ' in out
 
 
-def test_a_time_limit_stops_the_work_and_the_report_shows_the_rest(run):
-  part = (f'--games={_ENV}', '--seeds=0', '--hours=1e-6')
-  code, out, _ = run('table3', *part, '--format=md', kind='waits')
+def test_invalid_flags_and_a_time_limit_stop_the_work(run):
+  part = (f'--games={_ENV}', '--seeds=0', '--format=md')
+  code, _, err = run('table3', *part, kind='wrong')
+  assert code == 2 and 'nonsense=1 is not a flag' in err
+  assert not (run.folder / 'runs.csv').exists()
+  code, out, _ = run('table3', *part, '--hours=1e-6', kind='waits')
   assert code == 75 and ' 0 left' not in out
   assert 'waiting' in (run.folder / 'report.md').read_text()
 
 
-def test_invalid_flags_stop_the_work_with_their_message(run):
-  part = (f'--games={_ENV}', '--seeds=0')
-  code, _, err = run('table3', *part, kind='wrong')
-  assert code == 2 and 'nonsense=1 is not a flag' in err
-  assert not (run.folder / 'runs.csv').exists()
-
-
-@pytest.mark.usefixtures('in_this_process')
 def test_a_directory_with_other_settings_is_not_changed(run):
   run('work', 'table3', f'--games={_ENV}', '--seeds=0', '--arms=r2d2')
   before = scripts.contents(run.folder)
-  for change in (
-    *('--scale=laptop', '--set=learning_rate=0.1', '--pretraining=shared'),
-  ):
+  changes = ('--scale=laptop', '--set=learning_rate=0.1')
+  for change in (*changes, '--pretraining=shared'):
     code, _, err = run('work', 'table3', change)
     assert code == 2 and 'was created with other settings' in err
     assert change.rpartition('=')[2] in err
@@ -173,11 +159,11 @@ def test_a_directory_with_other_settings_is_not_changed(run):
   ('kind', 'num_policies', 'words'),
   [('shared', 1, 'once for all seeds'), ('per_seed', 2, 'for each seed')],
 )
-@pytest.mark.usefixtures('in_this_process')
 def test_seeds_share_a_policy_or_have_their_own(run, kind, num_policies, words):
   flag = f'--pretraining={kind}'
   part = (f'--games={_ENV}', '--seeds=0,1', '--arms=bt_ngu', '--format=md')
-  code, out, _ = run('table3', *part, flag)
+  with fakes.worker_in_this_process():
+    code, out, _ = run('table3', *part, flag)
   title = f'Pre-training is {kind.replace("_", " ")}: '
   assert code == 0 and title in out
   runs = dataset.read(run.folder).runs
@@ -218,8 +204,7 @@ def test_rendering_requires_gathering(run):
 
 
 @pytest.mark.parametrize('damage', ['folder.json', 'requests/*.json'])
-def test_a_damaged_file_is_reported_with_advice(run, damage, monkeypatch):
-  monkeypatch.setattr(folders, '_WRITING_SECONDS', 0.0)
+def test_a_damaged_file_is_reported_with_advice(run, damage):
   run('work', 'fig7')
   (path,) = run.folder.glob(damage)
   path.write_text('{')
@@ -239,12 +224,9 @@ def test_a_folder_that_is_in_use_is_rejected(run, name):
 @pytest.mark.slow
 def test_a_real_run(tmp_path):
   folder = pathlib.Path(tmp_path) / 'folder'
-  arguments = (
-    *('work', 'table3', f'--folder={folder}', '--slots=cpu:1', '--seeds=0'),
-    *('--games=MiniGrid-Empty-Random-6x6-v0', '--arms=r2d2'),
-  )
-  assert paper.main(arguments) == 0
-  assert paper.main(['gather', f'--folder={folder}']) == 0
+  part = ('--games=MiniGrid-Empty-Random-6x6-v0', '--seeds=0', '--arms=r2d2')
+  for command in (('work', 'table3', '--slots=cpu:1', *part), ('gather',)):
+    assert paper.main([*command, f'--folder={folder}']) == 0
   data = dataset.read(folder)
   (run,) = data.runs
   assert run.status == dataset.DONE and run.device.startswith('cpu')

@@ -7,12 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from experiments.harness import dataset as dataset_lib
-from experiments.paper import (
-  normalized_scores,
-  published,
-  table_formats,
-)
+from experiments.paper import published, table_formats
+from experiments.paper.normalized_scores import normalize
 from tests.experiments.paper import fake_results as fake
 from tests.experiments.paper.fake_results import FAR, NEAR, STEPS, SUITES
 
@@ -75,8 +71,7 @@ _RETURNS = {
 
 def _mean(returns):
   """Returns the mean over environments of normalized means over seeds."""
-  means = ((env, np.mean(values)) for env, values in returns.items())
-  return np.mean([normalized_scores.normalize(*one) for one in means])
+  return np.mean([normalize(env, np.mean(returns[env])) for env in returns])
 
 
 def test_small_environments_are_normalized_and_not_comparable():
@@ -92,11 +87,9 @@ def test_small_environments_are_normalized_and_not_comparable():
   assert missing.is_missing and missing.paper == '668.80'
   assert f'r2d2_partial was not run on: {NEAR}, {FAR}.' in table.notes
   for part in (
-    'Scale laptop',
-    'seeds per environment: 3',
+    *('Scale laptop', 'seeds per environment: 3', '95% bootstrap intervals'),
     "2 (full), 1 (hard), not the paper's.",
     "trained 1k frames (1/5,000,000 of the paper's).",
-    '95% bootstrap intervals',
   ):
     assert part in table.caption
   rows = list(csv.DictReader(io.StringIO(table_formats.FORMATS['csv'](table))))
@@ -106,30 +99,19 @@ def test_small_environments_are_normalized_and_not_comparable():
   assert float(rows[1]['low']) < cell.value < float(rows[1]['high'])
 
 
-def _changed(index, **fields):
-  """Returns `_RETURNS` as data, with one run changed and without its score."""
-  data = fake.finals(_RETURNS)
-  runs = list(data.runs)
-  runs[index] = runs[index]._replace(**fields)
-  gone = runs[index].run_id
-  scores = (s for s in data.scores if s.run_id != gone)
-  return gone, fake.data(runs, scores)
-
-
 @pytest.mark.parametrize(
-  'fields, note',
+  'status, note',
   [
-    (
-      {'status': dataset_lib.FAILED, 'exit_code': 1},
-      'Failed with exit code 1: ',
-    ),
-    ({'status': dataset_lib.RUNNING}, 'Not done (running): '),
-    ({}, 'No evaluation near the required step: '),
+    ('failed', 'Failed with exit code 1: '),
+    ('running', 'Not done (running): '),
+    ('done', 'No evaluation near the required step: '),
   ],
 )
-def test_a_run_without_a_score_is_reported_and_the_rest_shown(fields, note):
-  name, data = _changed(4, **fields)  # A seed of R2D2 in the far environment.
-  table = fake.table('table4', data, SUITES)
+def test_a_run_without_a_score_is_reported_and_the_rest_shown(status, note):
+  runs, scores = map(list, fake.finals(_RETURNS))
+  name = scores.pop(4).run_id  # A seed of R2D2 in the far environment.
+  runs[4] = runs[4]._replace(status=status, exit_code=1)
+  table = fake.table('table4', fake.data(runs, scores), SUITES)
   assert f'{note}{name}.' in table.notes
   cell = table.rows['R2D2'][1]
   assert (cell.seeds, cell.games) == (2, 2)
@@ -142,33 +124,26 @@ def test_a_run_without_a_score_is_reported_and_the_rest_shown(fields, note):
 
 
 def test_the_nearest_evaluation_is_shown():
-  runs = [fake.run('r2d2', FAR, seed) for seed in range(2)]
-  scores = []
-  for run in runs:
-    scores += fake.curve(run, [0.0, 0.2, 0.4, 0.4, 0.4, 0.5])
+  points = [0.0, 0.2, 0.4, 0.4, 0.4, 0.5]
+  runs, (*scores, last) = fake.curves({('r2d2', FAR): [points, points]})
   # The last evaluation of seed 1 is too far from the end of its budget.
-  scores[-1] = scores[-1]._replace(actor_steps=int(0.97 * STEPS))
-  data = fake.data(runs, scores)
-  table = fake.table('table3', data, SUITES)
+  last = last._replace(actor_steps=int(0.97 * STEPS))
+  table = fake.table('table3', fake.data(runs, [*scores, last]), SUITES)
   hard = table.columns.index('hard: mean')
-  early = table.rows['R2D2, 20% of the budget'][hard]
-  assert early.value == pytest.approx(normalized_scores.normalize(FAR, 0.2))
-  assert early.seeds == 2
-  end = table.rows['R2D2, 100% of the budget'][hard]
-  assert end.value == pytest.approx(normalized_scores.normalize(FAR, 0.5))
-  assert end.seeds == 1 and math.isnan(end.low)
+  early, end = (
+    table.rows[f'R2D2, {percent}% of the budget'][hard] for percent in (20, 100)
+  )
+  assert early.value == pytest.approx(normalize(FAR, 0.2)) and early.seeds == 2
+  assert end.value == pytest.approx(normalize(FAR, 0.5)) and end.seeds == 1
+  assert math.isnan(end.low)
 
 
-def _two_runs():
-  """Yields pairs of runs of a seed with a smaller and a larger budget."""
-  few = fake.run('bt_ngu', FAR, 0, pretraining_steps=10)
-  yield few, fake.run('bt_ngu', FAR, 0, pretraining_steps=20)
-  short = fake.run('bt_ngu', FAR, 0)
-  yield short, short._replace(run_id='long', budget_steps=2 * STEPS)
-
-
-@pytest.mark.parametrize('less, more', list(_two_runs()))
-def test_the_run_with_the_larger_budget_counts(less, more):
+@pytest.mark.parametrize(
+  'larger', [{'pretraining_steps': 20}, {'budget_steps': 2 * STEPS}]
+)
+def test_the_run_with_the_larger_budget_counts(larger):
+  less = fake.run('bt_ngu', FAR, 0, pretraining_steps=10)
+  more = less._replace(run_id='more', **larger)
   scores = (fake.final(less, 0.1), fake.final(more, 0.4))
   for runs in ((less, more), (more, less)):
     table = fake.table('table6', fake.data(runs, scores), SUITES)

@@ -14,31 +14,26 @@ _SPECS = required_runs.declared(_REQUEST, scales.get('laptop'))
 _CPU, _GPU = processes.Slot('core', {}), processes.Slot('GPU', {}, is_gpu=True)
 
 
-def _folder(path):
-  return folders.Folder(path, scales.get('laptop'))
-
-
-def test_estimates_before_any_run(tmp_path):
-  found = plan_and_status.estimates(_folder(tmp_path), _SPECS)
-  rate = scales.get('laptop').steps_per_second
+def test_estimates_follow_the_scale_and_then_finished_runs(tmp_path):
+  scale = scales.get('laptop')
+  folder = folders.Folder(tmp_path, scale)
+  found = plan_and_status.estimates(folder, _SPECS)
   transfer = found[runs.TRANSFER]
   assert (transfer.runs, transfer.left, transfer.actor_steps) == (2, 2, 80_000)
-  assert transfer.hours == pytest.approx(80_000 / rate / 3600)
+  assert transfer.hours * 3600 == pytest.approx(80_000 / scale.steps_per_second)
   assert not transfer.is_measured
-  evaluation = found[runs.FINAL_EVALUATION]
-  seconds = 2 * scales.get('laptop').evaluation_seconds
-  assert evaluation.hours == pytest.approx(seconds / 3600)
-
-
-def test_a_finished_run_determines_the_estimate_for_the_others(tmp_path):
+  seconds = found[runs.FINAL_EVALUATION].hours * 3600
+  assert seconds == pytest.approx(2 * scale.evaluation_seconds)
   first = next(spec for spec in _SPECS if spec.stage == runs.TRANSFER)
   (tmp_path / first.workdir).mkdir(parents=True)
   completed = json.dumps({'max_actor_steps': first.budget_steps})
   (tmp_path / first.workdir / 'completed.json').write_text(completed)
   records.write(tmp_path, first, records.Attempts(attempts=1, seconds=720.0))
-  transfer = plan_and_status.estimates(_folder(tmp_path), _SPECS)[runs.TRANSFER]
+  transfer = plan_and_status.estimates(folder, _SPECS)[runs.TRANSFER]
   assert (transfer.runs, transfer.left, transfer.actor_steps) == (2, 1, 40_000)
   assert transfer.hours == pytest.approx(0.2) and transfer.is_measured
+  text = plan_and_status.plan(folder, [], [_CPU])
+  assert 'With 1 slot: 0.00 h' in text and 'in this directory' not in text
 
 
 @pytest.mark.parametrize(
@@ -57,8 +52,3 @@ def test_hours_with_slots(kinds, hours):
     runs.FINAL_EVALUATION: plan_and_status.StageEstimate(2, 2, 0, 2.0, False),
   }
   assert plan_and_status._wall_hours(by_stage, kinds) == pytest.approx(hours)
-
-
-def test_nothing_to_run_takes_no_time(tmp_path):
-  text = plan_and_status.plan(_folder(tmp_path), [], [_CPU])
-  assert 'With 1 slot: 0.00 h' in text and 'in this directory' not in text

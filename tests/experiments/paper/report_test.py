@@ -3,14 +3,8 @@
 import pytest
 
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import (
-  artifacts,
-  folders,
-  report,
-  required_runs,
-  results,
-  scales,
-)
+from experiments.paper import artifacts, folders, report, results, scales
+from experiments.paper.required_runs import Request
 from tests.experiments.paper import fake_results as fake
 
 
@@ -27,26 +21,24 @@ def _data():
 
 
 @pytest.mark.parametrize(
-  ('data', 'suites'),
+  'found',
   [
-    (_data(), fake.ALL_SUITES),
-    (fake.NOTHING, fake.ALL_SUITES),
-    (fake.NOTHING, {}),
+    results.Results(_data(), fake.ALL_SUITES),
+    results.Results(fake.NOTHING, fake.ALL_SUITES),
+    results.Results(fake.NOTHING, {}),
   ],
   ids=['data', 'nothing', 'no environments'],
 )
-def test_every_artifact_is_written_and_shown(data, suites, tmp_path):
-  found = results.Results(data, suites)
+def test_every_artifact_is_written_and_shown(found, tmp_path):
   for artifact, one in artifacts.ARTIFACTS.items():
     folder = tmp_path / artifact
     formats = [one for one in report.FORMATS if one != 'pdf']
     paths, section = report.render(artifact, found, folder, formats)
-    assert paths
-    assert set(paths) == set(folder.iterdir())
+    assert paths and set(paths) == set(folder.iterdir())
     assert {path.stem for path in paths} == {artifact}
     assert section.startswith(f'## {artifact}: {one.title}\n')
     assert section.endswith('\n')
-    if one.is_figure and not data.runs:
+    if one.is_figure and not found.dataset.runs:
       assert 'Nothing is drawn' in paths[0].read_text()
 
 
@@ -70,7 +62,7 @@ def test_published_results_can_be_read_and_shown_again(tmp_path, monkeypatch):
   monkeypatch.setattr(report, 'README', readme)
   monkeypatch.setattr(report, 'FOLDER', folder)
   source = folders.Folder(tmp_path / 'runs', scales.get('laptop'))
-  source.ask(required_runs.Request(('table9', 'fig9'), seeds=(7,)))
+  source.ask(Request(('table9', 'fig9'), seeds=(7,)))
   old = folder / 'laptop' / 'results' / 'fig1.png'
   old.parent.mkdir(parents=True)
   old.touch()

@@ -2,6 +2,7 @@
 
 import collections
 import functools
+from unittest import mock
 
 import pytest
 from absl import flags as absl_flags
@@ -12,6 +13,7 @@ from bt_acme.config import presets
 from experiments.harness import runs
 from experiments.paper import artifacts, required_runs, scales
 
+_MAP = 'MiniGrid-FourRooms-v0'
 _ALL = required_runs.Request(tuple(artifacts.ARTIFACTS))
 
 
@@ -20,32 +22,21 @@ def _specs(scale_name):
   return required_runs.declared(_ALL, scales.get(scale_name))
 
 
-@pytest.fixture(name='parse', scope='module')
-def make_parse():
-  """Returns a function that parses flags like a script but starts nothing."""
-  parsers = {}
-  with pytest.MonkeyPatch.context() as monkeypatch:
-
-    def parse(spec):
-      settings_class = runs.SETTINGS[spec.script]
-      values = parsers.setdefault(spec.script, absl_flags.FlagValues())
-      monkeypatch.setattr(flags, 'FLAGS', values)
-      if not list(values):
-        absl_flags.DEFINE_string('preset', '', '', flag_values=values)
-        flags.define(settings_class)
-      for name in list(values):
-        values[name].unparse()
-      assert values([spec.script, *spec.flags]) == [spec.script]
-      name = values['preset'].value
-      return flags.from_flags(
-        settings_class, presets.get(name, settings_class) if name else {}
-      )
-
-    yield parse
+def _parse(spec):
+  """Parses flags like a script but starts nothing."""
+  settings_class = runs.SETTINGS[spec.script]
+  values = absl_flags.FlagValues()
+  with mock.patch.object(flags, 'FLAGS', values):
+    absl_flags.DEFINE_string('preset', '', '', flag_values=values)
+    flags.define(settings_class)
+    assert values([spec.script, *spec.flags]) == [spec.script]
+    name = values['preset'].value
+    preset = presets.get(name, settings_class) if name else {}
+    return flags.from_flags(settings_class, preset)
 
 
 @pytest.mark.parametrize('scale', scales.SCALES.values(), ids=scales.SCALES)
-def test_scripts_accept_all_commands(parse, scale):
+def test_scripts_accept_all_commands(scale):
   # Commands of one arm differ only in the environment and in what they need.
   different = {
     (spec.stage, spec.arm, ':' in spec.env, *(n[::2] for n in spec.needs)): spec
@@ -54,7 +45,7 @@ def test_scripts_accept_all_commands(parse, scale):
   scripts = {spec.script for spec in different.values()}
   assert scripts == {'run_ngu', 'run_r2d2', 'run_bt', 'evaluate'}
   for spec in different.values():
-    settings = parse(spec)
+    settings = _parse(spec)
     if spec.is_evaluation:
       assert settings.evaluation.episodes == scale.final_episodes
     else:
@@ -86,22 +77,15 @@ def test_the_papers_runs():
   assert counts[runs.FINAL_EVALUATION] == counts[runs.TRANSFER]
   for artifact, count in (('table3', 684), ('table9', 144), ('fig7', 0)):
     request = required_runs.Request((artifact,))
-    stages = [
-      s.stage for s in required_runs.declared(request, scales.get('paper'))
-    ]
-    assert stages.count(runs.TRANSFER) == count
+    found = required_runs.declared(request, scales.get('paper'))
+    assert sum(spec.stage == runs.TRANSFER for spec in found) == count
 
 
 @pytest.mark.parametrize(
   ('env', 'frames', 'pretraining'),
   [
-    ('hero:miners_hard', 4, 'hero'),
-    ('pong', 4, 'pong'),
-    (
-      'MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.15',
-      1,
-      'MiniGrid-FourRooms-v0:no_goal',
-    ),
+    *(('hero:miners_hard', 4, 'hero'), ('pong', 4, 'pong')),
+    (f'{_MAP}:fixed=1:new_cell=-0.15', 1, f'{_MAP}:no_goal'),
   ],
 )
 def test_environments_of_pretraining(env, frames, pretraining):
@@ -117,9 +101,8 @@ def test_a_choice_selects_a_part_of_the_runs():
   rnd, bt, final = required_runs.declared(
     request, scales.get('laptop')._replace(overrides=overrides)
   )
-  assert (rnd.arm, bt.arm, final.stage) == (
-    *('rnd', 'bt_rnd', runs.FINAL_EVALUATION),
-  )
+  assert (rnd.arm, bt.arm) == ('rnd', 'bt_rnd')
+  assert final.stage == runs.FINAL_EVALUATION
   assert [spec.seed for spec in (rnd, bt, final)] == [0, 7, 7]  # RND is shared.
   assert '--learning_rate=0.5' in bt.flags
   # The settings of the arm take precedence.
