@@ -21,9 +21,8 @@ from tests.experiments.harness import fakes
 # Its episodes are short, and random actions hardly ever solve it.
 _TASK = 'MiniGrid-MultiRoom-N2-S4-v0:fixed=1'
 _TINY = {
-  **dict.fromkeys(['torso_size', 'lstm_size', 'head_size', 'trace_length'], 8),
-  **dict.fromkeys(['sequence_period', 'batch_size', 'min_replay_size'], 4),
-  'samples_per_insert': 1.0,
+  **{**fakes.TINY, 'trace_length': 8},
+  **dict.fromkeys(['sequence_period', 'batch_size'], 4),
 }
 # Flights are frequent but short, so that the agent also acts.
 _FLIGHTS = {
@@ -40,19 +39,14 @@ _NGU = small_runs.SmallRun(
 def _tiny(arm, steps):
   """Returns an arm with a tiny network and budget, and other behaviors."""
   settings = {**arm.settings, **_TINY, **(_FLIGHTS if arm.kind == 'bt' else {})}
-  behavior = arm.behavior
+  behavior, steps = arm.behavior, arm.actor_steps and steps
   if isinstance(behavior, small_runs.SmallRun):
     behavior = _NGU
   if isinstance(behavior, tuple):
     behavior = behavior[0], _NGU
     settings['behavior_roles'] = 'both,fly'
-  return dataclasses.replace(
-    arm,
-    actor_steps=arm.actor_steps and steps,
-    settings=settings,
-    behavior=behavior,
-    episodes=8,
-  )
+  changes = {'settings': settings, 'behavior': behavior, 'episodes': 8}
+  return dataclasses.replace(arm, actor_steps=steps, **changes)
 
 
 _PLAN, _BANK = (
@@ -123,20 +117,18 @@ def _launch_in_this_process(script, flags):
   return 0
 
 
-def _times(folder):
-  return {p: p.stat().st_mtime for p in folder.glob('results/*.json')}
-
-
 def _runs(plan):
   runs = [*plan.evaluations, *plan.learning, *plan.launched]
   return records.with_needed(runs)
 
 
 def test_a_finished_demo_is_shown_again_without_new_runs(finished, capsys):
-  before = _times(finished)
+  paths = [*finished.glob('results/*.json')]
+  before = [path.stat().st_mtime for path in paths]
   assert len(before) == len(_runs(_PLAN)) == 6
   assert demo.run(_in(finished), launch=_launch_in_this_process) == 0
-  assert before == _times(finished)
+  assert before == [path.stat().st_mtime for path in paths]
+  assert len([*finished.glob('results/*.json')]) == 6
   output = capsys.readouterr().out
   assert 'Reused the results of 3 of 3 runs.' in output
   assert 'Reused the results of 2 of 2 runs.' in output
@@ -167,46 +159,37 @@ def test_the_figures_exist(finished):
   assert {'agent', 'flight'} <= seen
 
 
-def test_a_damaged_result_is_not_reused(finished):
-  run = _PLAN.run('R2D2', _TASK, 3)
-  (path,) = finished.glob(f'results/{run.id}.json')
-  text = path.read_text()
-  assert run.is_done(finished)
-  try:
-    path.write_text(text[:-20])
-    assert not run.is_done(finished)
-  finally:
-    path.write_text(text)
-
-
 def test_the_launched_run_gets_budget_settings_and_seed(tmp_path):
   full = plan_lib.read('full')
-  bt = dataclasses.replace(
-    full.arms[-1], settings={'min_flight_probability': 0.1}
-  )
-  plan = _in(tmp_path, plan_lib.Plan(full.tasks, (*full.arms[:-1], bt), (7, 1)))
-  flags = plan.flags
-  assert '--max_actor_steps=40000' in flags
-  assert '--seed=7' in flags
+  *others, bt = full.arms
+  bt = dataclasses.replace(bt, settings={'min_flight_probability': 0.1})
+  plan = _in(tmp_path, plan_lib.Plan(full.tasks, (*others, bt), (7, 1)))
   (pretraining,) = plan.launched[0].needed
-  assert f'--behavior={pretraining.exported(tmp_path)}' in flags
-  assert '--min_flight_probability=0.1' in flags
-  assert not any('lp_launch_type' in flag for flag in flags)
+  assert {
+    *('--max_actor_steps=40000', '--seed=7', '--min_flight_probability=0.1'),
+    f'--behavior={pretraining.exported(tmp_path)}',
+  } < set(plan.flags)
+  assert not any('lp_launch_type' in flag for flag in plan.flags)
 
 
-def test_a_result_of_another_behavior_is_not_reused(finished):
+def test_a_damaged_result_and_one_of_another_behavior_are_not_reused(finished):
   run = _PLAN.run('fine-tuning', _TASK, 3)
+  result = finished / 'results' / f'{run.id}.json'
   card = run.needed[0].exported(finished) / 'behavior.json'
-  text = card.read_text()
-  checksum = json.loads(text)['params_sha256']
+  before = {path: path.read_text() for path in (result, card)}
+  checksum = json.loads(before[card])['params_sha256']
   assert run.is_done(finished)
   try:
-    card.write_text(text.replace(checksum, '0' * len(checksum)))
+    result.write_text(before[result][:-20])
+    assert not run.is_done(finished)
+    result.write_text(before[result])
+    card.write_text(before[card].replace(checksum, '0' * len(checksum)))
     assert not run.is_done(finished) and run.result(finished) is None
     card.unlink()
     assert not run.needed[0].is_done(finished)
   finally:
-    card.write_text(text)
+    for path, text in before.items():
+      path.write_text(text)
 
 
 def test_the_table_has_a_row_for_each_task_and_a_number_for_each_seed(tmp_path):
@@ -219,20 +202,13 @@ def test_the_table_has_a_row_for_each_task_and_a_number_for_each_seed(tmp_path):
     (tmp_path / 'results' / f'{run.id}.json').write_text(json.dumps(result))
   header, _, *lines = report.table(plan).splitlines()
   assert header.split() == 'task random pi_p R2D2 R2D2 + BT'.split()
-  assert [line.split() for line in lines] == [
-    [
-      task,
-      *(
-        str(runs.index(plan.run(name, task, seed)))
-        for name, seeds in (
-          *(('random', (4,)), ('pi_p', (4,))),
-          *(('R2D2', (4, 7)), ('R2D2 + BT', (4, 7))),
-        )
-        for seed in seeds
-      ),
-    ]
-    for task in ('a', 'b')
-  ]
+  for task, line in zip(('a', 'b'), lines, strict=True):
+    cells = (
+      *(('random', 4), ('pi_p', 4), ('R2D2', 4), ('R2D2', 7)),
+      *(('R2D2 + BT', 4), ('R2D2 + BT', 7)),
+    )
+    numbers = [runs.index(plan.run(name, task, seed)) for name, seed in cells]
+    assert line.split() == [task, *map(str, numbers)]
   assert {run.seed for run in plan.learning[:4]} == {4}
   assert report.conclusion(plan) == (
     'Mean (lowest to highest) of 4 runs each: R2D2 solves 8% (5% to 11%) of '

@@ -16,10 +16,7 @@ pytestmark = pytest.mark.filterwarnings(
   'ignore:Mean of empty slice', 'ignore:invalid value encountered'
 )
 
-TINY = {
-  **dict.fromkeys(['torso_size', 'lstm_size', 'head_size'], 8),
-  **{'samples_per_insert': 1.0, 'min_replay_size': 4},
-}
+TINY = fakes.TINY
 FEW = 8  # Episodes of an evaluation.
 ENV = 'MiniGrid-Empty-5x5-v0'
 EXPLORER = claims.Run(

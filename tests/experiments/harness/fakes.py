@@ -18,6 +18,12 @@ import time
 import types
 from unittest import mock
 
+# Settings of small runs with a tiny network.
+TINY = {
+  **dict.fromkeys(['torso_size', 'lstm_size', 'head_size'], 8),
+  **{'samples_per_insert': 1.0, 'min_replay_size': 4},
+}
+
 
 def executions(folder):
   """Returns the ids or workdirs of all executions in order."""
