@@ -16,29 +16,18 @@ pytestmark = pytest.mark.filterwarnings(
   'ignore:Mean of empty slice', 'ignore:invalid value encountered'
 )
 
-TINY = fakes.TINY
-FEW = 8  # Episodes of an evaluation.
 ENV = 'MiniGrid-Empty-5x5-v0'
-EXPLORER = claims.Run(
-  'NGU', 'ngu', f'{ENV}:no_goal', 800, settings=TINY, episodes=FEW
-)
-_TRANSFERS = {'behavior': EXPLORER, 'episodes': FEW}
+_SHORT = {'settings': fakes.TINY, 'episodes': 8}
+EXPLORER = claims.Run('NGU', 'ngu', f'{ENV}:no_goal', 800, **_SHORT)
 ARMS = (
-  claims.Run('random', 'random', ENV, **_TRANSFERS),
-  claims.Run('BT', 'bt', ENV, 400, settings=TINY, init='partial', **_TRANSFERS),
+  claims.Run('random', 'random', ENV, behavior=EXPLORER, episodes=8),
+  claims.Run('BT', 'bt', ENV, 400, behavior=EXPLORER, init='partial', **_SHORT),
 )
-TABLE = claims.Table(
-  'transfer', ENV, ARMS, ('solved', 'seeds', 'each', 'return')
-)
+RUNS = [(table.claim, run) for table in claims.tables() for run in table.runs]
 
 
 def _run(name, env):
-  return next(
-    run
-    for table in claims.tables()
-    for run in table.runs
-    if (run.algorithm, run.env) == (name, env)
-  )
+  return next(r for _, r in RUNS if (r.algorithm, r.env) == (name, env))
 
 
 @pytest.fixture(name='folder', scope='module')
@@ -73,7 +62,7 @@ def test_a_result_with_other_settings_is_ignored(folder):
     {'actor_steps': 500},
     {'preset': 'atari_small'},
     {'init': 'full'},
-    {'settings': {**TINY, 'batch_size': 4}},
+    {'settings': {**fakes.TINY, 'batch_size': 4}},
     {'behavior': claims.Run('NGU', 'ngu', f'{ENV}:no_goal', 900)},
     {'behavior': dataclasses.replace(EXPLORER, env='Chain-9')},
   ):
@@ -96,35 +85,23 @@ def test_a_result_replaces_one_with_other_settings(tmp_path):
 def test_policies_of_earlier_tasks_are_learned_first_and_then_transferred(
   tmp_path, capsys
 ):
-  first = claims.Run(
-    *('bank', 'bt', ENV, 400),
-    settings=TINY,
-    behavior=('action_repeat',),
-    episodes=FEW,
-    shared=True,
-  )
-  second = dataclasses.replace(
-    first, behavior=('action_repeat', first), shared=False
-  ).with_seed(3)
+  alone = ('action_repeat',)
+  plain = claims.Run('bank', 'bt', ENV, 400, behavior=alone, seed=3, **_SHORT)
+  first = dataclasses.replace(plain, shared=True)
+  second = dataclasses.replace(plain, behavior=(*alone, first.with_seed(0)))
   with fakes.worker_in_this_process():
     assert execution.complete([second], tmp_path, processes=1) == 0
   assert capsys.readouterr().out.count(': solves ') == 2
   assert second.is_done(tmp_path)
-  paths = [str(first.with_seed(3).exported(tmp_path))]
-  assert second.transferred(tmp_path) == ['action_repeat', *paths]
+  paths = [str(first.exported(tmp_path))]
+  assert second.transferred(tmp_path) == [*alone, *paths]
   # A run is executed once, with its export if one of the others needs it.
-  plain = dataclasses.replace(first, shared=False).with_seed(3)
   for todo in ([plain, second], [second, plain]):
     assert [run.exports for run in records.with_needed(todo)] == [True, False]
 
 
 def test_each_goal_transfers_the_policies_of_the_goals_before_it():
-  last = [
-    run
-    for table in claims.tables()
-    for run in table.runs
-    if table.claim == 'continual' and len(run.behaviors) == 5
-  ]
+  last = [r for c, r in RUNS if c == 'continual' and len(r.behaviors) == 5]
   assert len({run.algorithm for run in last}) == len(last) == 6
   for run in last:
     roles = run.settings.get('behavior_roles', '')
@@ -152,23 +129,18 @@ def test_the_steps_until_half_of_the_episodes_are_solved(solved, steps):
 
 
 def test_a_table_shows_every_seed_and_missing_results():
-  def row(solved):
-    return {
-      **{'solved': solved, 'return': solved - 1, 'seconds': 2.0},
-      'training_return': 10 * solved,
-    }
-
   random, bt = ARMS
-  r2d2 = claims.Run('R2D2', 'r2d2', ENV, 400, settings=TINY)
+  r2d2 = claims.Run('R2D2', 'r2d2', ENV, 400, settings=fakes.TINY)
+  columns = ('solved', 'return', 'training_return', 'seconds')
   found = {
-    r2d2: row(0.0),
-    r2d2.with_seed(1): row(0.04),
-    bt: row(0.96),
-    bt.with_seed(1): row(1.0),
+    run.with_seed(seed): dict(
+      zip(columns, (x, x - 1, 10 * x, 2.0), strict=True)
+    )
+    for run, solved in ((r2d2, (0.0, 0.04)), (bt, (0.96, 1.0)))
+    for seed, x in enumerate(solved)
   }
-  columns = (*TABLE.columns, 'each_training_return')
-  runs = (random, r2d2, bt)
-  table = dataclasses.replace(TABLE, runs=runs, columns=columns, seeds=(0, 1))
+  columns = ('solved', 'seeds', 'each', 'return', 'each_training_return')
+  table = claims.Table('transfer', ENV, (random, r2d2, bt), columns, (0, 1))
   other = dataclasses.replace(table, claim='no_harm', runs=(random,))
   *lines, _, title, _, last = report.report([table, other], found).splitlines()
   assert (title, last) == ('Tables without any results:', f'- no_harm on {ENV}')
@@ -234,10 +206,7 @@ def test_the_readme_has_the_tables_of_the_published_results():
 @pytest.mark.parametrize(
   ('changes', 'message'),
   [
-    (
-      {'claims': 'weights,transfr'},
-      "claims='transfr' is unknown: did you mean",
-    ),
+    ({'claims': 'hero,alon'}, "claims='alon' is unknown: did you mean"),
     ({'seeds': 0}, 'seeds=0 must be'),
     ({'jobs': -1}, 'jobs=-1 must be'),
     ({'folder': __file__}, f"'{__file__}'. Choose another --folder"),
@@ -252,12 +221,10 @@ def test_invalid_settings_are_rejected(changes, message):
 def test_environments_are_valid_and_names_of_runs_are_unique():
   tables = claims.tables()
   assert {table.claim for table in tables} == set(claims.CLAIMS)
-  runs = {run for table in tables for run in table.runs}
+  runs = {run for _, run in RUNS}
   assert len({run.id.rpartition('-')[0] for run in runs}) == len(runs)
-  for table in tables:
-    for run in table.runs:
-      assert run.env == table.env
-      assert run.hash  # The settings are valid.
+  assert all(run.hash for run in runs)  # The settings are valid.
+  assert all(run.env == table.env for table in tables for run in table.runs)
   for env in {each.env for run in runs for each in (run, *run.needed)}:
     for name in environments.names_in(env):
       environments.make(name, seed=0).close()
