@@ -8,13 +8,7 @@ from experiments.harness import dataset as dataset_lib
 from tests.experiments.harness import fakes
 
 _RUN = dataset_lib.RunRow(
-  'bt_ngu/pong/s0-1a',
-  'gpu',
-  'transfer',
-  'bt_ngu',
-  'pong',
-  0,
-  1_000,
+  *('bt_ngu/pong/s0-1a', 'gpu', 'transfer', 'bt_ngu', 'pong', 0, 1_000),
   status=dataset_lib.DONE,
   seconds=1.5,
 )

@@ -39,9 +39,7 @@ def counts(folder):
 
 def scores_of(dataset, run_id, source):
   """Returns the scores of a run from one source, sorted by actor steps."""
-  found = [
-    s for s in dataset.scores if (s.run_id, s.source) == (run_id, source)
-  ]
+  found = (s for s in dataset.scores if s[:2] == (run_id, source))
   return sorted(found, key=lambda score: score.actor_steps)
 
 
@@ -70,10 +68,9 @@ class Write:
     return functools.partial(self._execute, folder)
 
   def _execute(self, folder, report):
+    threads = os.environ.get('OMP_NUM_THREADS')
     with (folder / 'executions').open('a') as file:
-      file.write(
-        f'{self.id} {os.getpid()} {os.environ.get("OMP_NUM_THREADS")}\n'
-      )
+      file.write(f'{self.id} {os.getpid()} {threads}\n')
     report(1)
     print(f'{self.id} is logged')
     kind, is_first = self.id.partition('_')[0], counts(folder)[self.id] == 1

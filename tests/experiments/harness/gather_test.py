@@ -9,13 +9,6 @@ import pytest
 from experiments.harness import dataset, gather, records, runs
 from tests.experiments.harness import fakes
 
-_HEADER = 'actor_steps,episode_return,episode_length,flight_share'
-
-
-def _log(path, lines):
-  path.parent.mkdir(parents=True, exist_ok=True)
-  path.write_text('\n'.join([_HEADER, *lines]) + '\n')
-
 
 def test_an_evaluation_may_overtake_another_one():
   rows = [
@@ -32,8 +25,7 @@ def test_the_steps_of_a_bin_are_those_of_its_end():
     for steps, value in ((0, 1.0), (250, 3.0), (251, 5.0), (1_003, 7.0))
   ]
   scores = gather.binned('a', rows, 1_000, 4)
-  found = [(s.actor_steps, s.episodes) for s in scores]
-  assert found == [(250, 2), (500, 1), (1_000, 1)]
+  assert [s[2:4] for s in scores] == [(250, 2), (500, 1), (1_000, 1)]
   assert scores[0].return_mean == 2 and scores[0].return_std == 1
   assert math.isnan(scores[0].length_mean)
 
@@ -50,10 +42,21 @@ def test_a_score_averages_the_episodes_that_have_a_value():
 
 
 _ENV = 'MiniGrid-Empty-5x5-v0'
+_HEADER = 'actor_steps,episode_return,episode_length,flight_share'
 
 
-def _spec(arm='r2d2', seed=0):
-  return runs.RunSpec(runs.TRANSFER, arm, _ENV, seed, 'run_r2d2', 100)
+def _log(path, lines):
+  path.parent.mkdir(parents=True, exist_ok=True)
+  path.write_text('\n'.join([_HEADER, *lines]) + '\n')
+
+
+def _spec(seed=0):
+  return runs.RunSpec(runs.TRANSFER, 'r2d2', _ENV, seed, 'run_r2d2', 100)
+
+
+def _evaluation(stage, arm, episodes, need):
+  settings = (('episodes', episodes),)
+  return runs.RunSpec(stage, arm, _ENV, 0, 'evaluate', 0, settings, (need,))
 
 
 def _finish(folder, spec, *, episodes=2, value=1.0):
@@ -67,11 +70,8 @@ def _finish(folder, spec, *, episodes=2, value=1.0):
 @pytest.mark.parametrize('key', ['sessions', 'lives'])
 def test_a_finished_run_with_its_final_evaluation(tmp_path, key):
   spec = _spec()
-  final = runs.RunSpec(
-    *(runs.FINAL_EVALUATION, spec.arm, _ENV, spec.seed, 'evaluate'),
-    settings=(('episodes', 50),),
-    needs=(runs.Need('workdir', spec),),
-  )
+  need = runs.Need('workdir', spec)
+  final = _evaluation(runs.FINAL_EVALUATION, spec.arm, 50, need)
   _finish(tmp_path, spec)
   session = {'commit': 'abc', 'dirty': True, 'device': 'cpu'}
   session.update(seconds_before=0, started='2026-01-01T00:00:00+00:00')
@@ -89,12 +89,10 @@ def test_a_finished_run_with_its_final_evaluation(tmp_path, key):
   (score,) = fakes.scores_of(data, spec.id, dataset.FINAL)
   # The actor steps, the number of episodes, and their mean return.
   assert score[2:5] == (100, 50, 24.5)
-  for source, steps in (
-    (dataset.EVALUATOR, [0, 101]),
-    (dataset.ACTOR, [50, 100]),
-  ):
+  steps = {dataset.EVALUATOR: [0, 101], dataset.ACTOR: [50, 100]}
+  for source, expected in steps.items():
     found = fakes.scores_of(data, spec.id, source)
-    assert [s.actor_steps for s in found] == steps
+    assert [s.actor_steps for s in found] == expected
   dataset.write(tmp_path, data)
   assert dataset.read(tmp_path).runs == data.runs
 
@@ -113,11 +111,9 @@ def test_the_last_evaluation_of_a_run_is_final_if_it_is_long(tmp_path):
 def test_missing_runs_are_reported(tmp_path):
   done, waiting, failed = (_spec(seed=i) for i in range(3))
   _finish(tmp_path, done, episodes=50)
-  records.write(
-    tmp_path,
-    failed,
-    records.Attempts(3, 3, 1, 5.0, 'here', tail=('a', 'no memory left')),
-  )
+  tail = ('a', 'no memory left')
+  attempts = records.Attempts(3, 3, 1, 5.0, 'here', tail=tail)
+  records.write(tmp_path, failed, attempts)
   data, diagnoses = gather.gather(tmp_path, [done, waiting, failed], 'smoke')
   statuses = [run.status for run in data.runs]
   assert statuses == [dataset.DONE, dataset.WAITING, dataset.FAILED]
@@ -128,14 +124,9 @@ def test_missing_runs_are_reported(tmp_path):
 
 
 def test_a_zero_shot_run_is_its_evaluation(tmp_path):
-  ngu = runs.RunSpec(
-    runs.PRETRAINING, 'ngu', f'{_ENV}:no_goal', 0, 'run_ngu', 100
-  )
-  spec = runs.RunSpec(
-    *(runs.ZERO_SHOT, 'ngu', _ENV, 0, 'evaluate'),
-    settings=(('episodes', 2),),
-    needs=(runs.Need('behavior', ngu, 50),),
-  )
+  ngu = runs.RunSpec(runs.PRETRAINING, 'ngu', 'Chain-9', 0, 'run_ngu', 100)
+  need = runs.Need('behavior', ngu, 50)
+  spec = _evaluation(runs.ZERO_SHOT, 'ngu', 2, need)
   _log(tmp_path / spec.episodes_file, ['50,1,7,0', '50,3,7,0'])
   data, _ = gather.gather(tmp_path, [ngu, spec], 'smoke')
   run = data.runs[1]

@@ -30,30 +30,29 @@ def test_an_id_is_readable_and_reproducible():
 @pytest.mark.parametrize(
   ('change', 'keeps_id'),
   [
-    ({'settings': (('lstm_size', 32),)}, False),
-    ({'settings': (('lstm_size', 64), ('preset', 'minigrid'))}, False),
-    (
-      {'settings': (('lstm_size', 64), ('lp_launch_type', 'in_process'))},
-      False,
-    ),
+    ({'lstm_size': 32}, False),
+    ({'preset': 'minigrid'}, False),
+    ({'lp_launch_type': 'in_process'}, False),
     ({'seed': 4}, False),
     ({'env': 'hero'}, False),
     # These settings may change when a run is resumed.
-    ({'settings': (('lstm_size', 64), ('evaluation_period', 7))}, True),
-    ({'settings': (('lstm_size', 64), ('snapshot_steps', '500'))}, True),
+    ({'evaluation_period': 7}, True),
+    ({'snapshot_steps': '500'}, True),
     ({'budget_steps': 5_000}, True),
   ],
 )
 def test_changing_a_setting_creates_another_run(change, keeps_id):
+  if not change.keys() & vars(_NGU).keys():
+    change = {'settings': tuple({**dict(_NGU.settings), **change}.items())}
   assert (_changed(_NGU, **change).id == _NGU.id) == keeps_id
 
 
 def test_the_id_depends_on_the_pretraining_run():
-  other = _changed(_NGU, seed=4)
-  need = runs.Need('behavior', other)
-  assert _changed(_BT, needs=(need, _BT.needs[1])).id != _BT.id
-  snapshot = _BT.needs[0]._replace(actor_steps=500)
-  changed = _changed(_BT, needs=(snapshot, _BT.needs[1]))
+  behavior, init = _BT.needs
+  other = behavior._replace(run=_changed(_NGU, seed=4))
+  assert _changed(_BT, needs=(other, init)).id != _BT.id
+  snapshot = behavior._replace(actor_steps=500)
+  changed = _changed(_BT, needs=(snapshot, init))
   assert changed.id != _BT.id
   assert f'--behavior={_NGU.workdir}/behavior-500' in changed.flags
   assert f'--init_from={_NGU.workdir}/behavior' in changed.flags
@@ -65,14 +64,8 @@ def test_the_command_can_be_executed_in_the_directory_of_all_runs():
 
 
 def test_pretraining_comes_first_and_then_seed_by_seed():
-  specs = [
-    _changed(spec, seed=seed)
-    for seed in (1, 0)
-    for spec in (
-      _BT,
-      runs.RunSpec(runs.TRANSFER, 'r2d2', 'pong', 0, 'run_r2d2', 1_000),
-    )
-  ]
+  r2d2 = _changed(_BT, arm='r2d2', script='run_r2d2', needs=())
+  specs = [_changed(spec, seed=x) for x in (1, 0) for spec in (_BT, r2d2)]
   ordered = runs.ordered([*specs, *specs])
   assert [(spec.arm, spec.seed) for spec in ordered] == [
     ('ngu', 3),
