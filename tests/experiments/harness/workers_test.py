@@ -14,14 +14,8 @@ import psutil
 import pytest
 
 from experiments import launching
-from experiments.harness import (
-  dataset,
-  execution,
-  locks,
-  processes,
-  records,
-  workers,
-)
+from experiments.harness import dataset, execution, locks, records, workers
+from experiments.harness.processes import PROCESS_LOST, Process, Slot
 from tests.experiments.harness import fakes
 from tests.launch import scripts
 
@@ -31,7 +25,7 @@ def make_work(tmp_path):
   """Returns a function that executes runs with a worker."""
 
   def work(*todo, num_slots=2, **settings):
-    slots = [processes.Slot(f'slot {i}', {}) for i in range(num_slots)]
+    slots = [Slot(f'slot {i}', {}) for i in range(num_slots)]
     settings = {'say': lambda line: None, **settings}
     return workers.Worker(tmp_path, todo, slots, **settings).work()
 
@@ -105,8 +99,7 @@ def test_the_time_limit_stops_runs_that_can_be_resumed(tmp_path, work):
   outcome = work(run, hours=2 / 3600)
   assert (outcome.done, outcome.left, outcome.failed) == (0, 1, [])
   assert outcome.exit_code == 75
-  record = records.read(tmp_path, run)
-  assert (record.attempts, record.failures) == (1, 0)
+  assert records.read(tmp_path, run)[:2] == (1, 0)  # Attempts and failures.
   assert records.status_of(tmp_path, run) == dataset.WAITING
   (tmp_path / 'go').touch()
   assert work(run).done == 1
@@ -136,15 +129,14 @@ def test_ctrl_c_stops_the_worker_and_a_second_one_kills(
   assert records.read(tmp_path, fakes.Write(kind)).failures == 0
 
 
-def test_a_closed_terminal_does_not_kill_runs(tmp_path, monkeypatch):
-  kill = mock.Mock()
-  monkeypatch.setattr(workers.Worker, '_kill', kill)
+def test_a_closed_terminal_does_not_kill_runs(tmp_path):
   worker = workers.Worker(tmp_path, [], [])
-  for signum in (signal.SIGHUP, signal.SIGHUP):
-    worker._note_signal(signum)
-  assert not kill.called
-  worker._note_signal(signal.SIGTERM)
-  assert kill.called
+  with mock.patch.object(worker, '_kill') as kill:
+    for signum in (signal.SIGHUP, signal.SIGHUP):
+      worker._note_signal(signum)
+    assert not kill.called
+    worker._note_signal(signal.SIGTERM)
+    assert kill.called
 
 
 def test_a_full_disk_stops_the_worker_with_advice(tmp_path, work, monkeypatch):
@@ -176,25 +168,24 @@ def test_a_run_that_is_still_saving_is_not_started_again(tmp_path, work):
 
 def test_with_both_kinds_of_slots_training_uses_gpus(tmp_path):
   lines = []
-  gpu, cpu = processes.Slot('GPU', {}, is_gpu=True), processes.Slot('core', {})
+  slots = [Slot('core', {}), Slot('GPU', {}, is_gpu=True)]
   first = fakes.Write('first')
   final = fakes.Write('final', (first,), is_evaluation=True)
   todo = [first, fakes.Write('other'), final]
-  workers.Worker(tmp_path, todo, [cpu, gpu], say=lines.append).work()
-  starts = {
-    line.partition(':')[0]: line for line in lines if 'starting' in line
-  }
-  assert starts['final'].endswith('on core')
-  assert starts['first'].endswith('on GPU') and starts['other'].endswith('GPU')
+  workers.Worker(tmp_path, todo, slots, say=lines.append).work()
+  starts = sorted(line for line in lines if 'starting' in line)
+  assert starts == [
+    'final: starting on core',
+    *(f'{run}: starting on GPU' for run in ('first', 'other')),
+  ]
 
 
 def test_one_process_executes_ready_runs_sequentially(tmp_path, complete):
   first = fakes.Write('first')
   last = fakes.Write('last', (first,))
-  assert complete(last, first) == (
-    0,
-    [f'1 of 2: {first}: explored in 0 s', f'2 of 2: {last}: explored in 0 s'],
-  )
+  code, shown = complete(last, first)
+  expected = f'1 of 2: {first}', f'2 of 2: {last}'
+  assert (code, shown) == (0, [f'{run}: explored in 0 s' for run in expected])
   lines = (tmp_path / 'executions').read_text().splitlines()
   assert len({line.split(' ', 1)[1] for line in lines}) == 1
   assert lines[0].endswith(' 1')  # One thread.
@@ -207,7 +198,7 @@ def test_failures_and_crashes_are_reported_and_other_runs_continue(complete):
   assert code == 1
   assert lines[:5] == [
     *(f'fails: exit code 1, failure {i} of 3' for i in (1, 2, 3)),
-    f'crashes: exit code {processes.PROCESS_LOST}, failure 1 of 3',
+    f'crashes: exit code {PROCESS_LOST}, failure 1 of 3',
     f'1 of 3: {crashes}: explored in 0 s',
   ]
   assert '; exit code 1: ValueError: It fails. Delete ' in lines[5]
@@ -216,7 +207,7 @@ def test_failures_and_crashes_are_reported_and_other_runs_continue(complete):
 
 
 def test_the_script_of_a_killed_process_is_stopped(tmp_path):
-  process, log = processes.Process(processes.Slot('', {})), tmp_path / 'log'
+  process, log = Process(Slot('', {})), tmp_path / 'log'
   code = 'import os, time; print(os.getpid(), flush=True); time.sleep(200)'
   command = [sys.executable, '-c', code]
   process.start(functools.partial(launching.execute, command, tmp_path), log)
@@ -224,7 +215,7 @@ def test_the_script_of_a_killed_process_is_stopped(tmp_path):
   (script,) = psutil.Process(process._process.pid).children()
   os.kill(process._process.pid, signal.SIGKILL)
   assert process.connection.poll(100)
-  assert process.poll(print) == processes.PROCESS_LOST
+  assert process.poll(print) == PROCESS_LOST
   _, alive = psutil.wait_procs([script], timeout=100)
   assert all(each.status() == psutil.STATUS_ZOMBIE for each in alive)
 
