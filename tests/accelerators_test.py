@@ -5,6 +5,7 @@ packages of `make test-accelerators`.
 """
 
 import re
+from unittest import mock
 
 import haiku as hk
 import jax
@@ -17,23 +18,19 @@ from benchmarks import compiled as compiled_lib
 from bt_acme import assembly, behaviors, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import policy as policy_lib
+from bt_acme.config import names
 from bt_acme.core import data_parallel, jaxprs, returns_on_device
 from bt_acme.core.behavior_transfer import bt_actor
 from tests.agents import fakes
 from tests.core import toys
 
 
-def make_agent(kind, folder, spec=core_parts.ATARI, learner=None, **groups):
+def make_agent(kind, folder, spec=core_parts.ATARI, **settings):
   """Returns an agent; BT transfers each kind of behavior."""
-  settings, learner = groups, learner or {}
-  groups = {**settings, 'learner': config_lib.LearnerConfig(**learner)}
-  if kind == 'r2d2':
-    return assembly.Agent(config_lib.R2D2Config(**groups), spec)
-  of_ngu = config_lib.NGULearnerConfig(**learner)
-  ngu = assembly.Agent(config_lib.NGUConfig(**settings, learner=of_ngu), spec)
-  if kind == 'ngu':
-    return ngu
-  fakes.export_agent(folder, ngu)
+  if kind != 'bt':
+    config = names.build(core_parts.CONFIGS[kind], settings)
+    return assembly.Agent(config, spec)
+  fakes.export_agent(folder, make_agent('ngu', folder, spec, **settings))
   transferred = (
     behaviors.Exported(str(folder)),
     behaviors.FromCallable(lambda seed: lambda *step: 0),
@@ -41,10 +38,8 @@ def make_agent(kind, folder, spec=core_parts.ATARI, learner=None, **groups):
     behaviors.Uniform(),
   )
   # The exported behavior and two others skip the episodes of others.
-  transfer = config_lib.TransferConfig(
-    behavior_roles='fly,both,fly,fly', behavior_draws='episode'
-  )
-  config = config_lib.BTConfig(transfer=transfer, **groups)
+  skips = {'behavior_roles': 'fly,both,fly,fly', 'behavior_draws': 'episode'}
+  config = names.build(config_lib.BTConfig, {**settings, **skips})
   return assembly.Agent(config, spec, transferred)
 
 
@@ -67,10 +62,9 @@ def defects(traced):
 # BT's functions contain those of R2D2.
 @pytest.mark.parametrize('kind', ('ngu', 'bt'))
 def test_functions_lower_with_the_configured_precision(kind, tmp_path):
-  network = config_lib.NetworkConfig(matmul_precision='float32')
-  agent = make_agent(kind, tmp_path, network=network)
+  agent = make_agent(kind, tmp_path, matmul_precision='float32')
   highest = jax.lax.Precision.HIGHEST
-  names = []
+  found = []
   for function in accelerated.functions(agent, 256, 16):
     traced = function.jitted.trace(*function.arguments)
     assert not defects(traced), function.name
@@ -80,8 +74,8 @@ def test_functions_lower_with_the_configured_precision(kind, tmp_path):
         for equation, _ in jaxprs.equations(traced.jaxpr.jaxpr)
       }
       assert precisions == {(highest, highest)}, function.name
-    names.append(function.name)
-  assert names == ['learner init', 'learner step'] + [
+    found.append(function.name)
+  assert found == ['learner init', 'learner step'] + [
     f'{selecting} {function}'
     for selecting in ('policy', 'server', 'server with rewards')
     for function in ('start', 'step')
@@ -95,19 +89,14 @@ def test_functions_of_a_policy_lower_as_it_calls_them(kind, tmp_path):
   observation = np.zeros([2, *agent.spec.observation_shape], np.uint8)
   inputs, _ = accelerated.policy_inputs(agent, 2)
   params, *_ = start.arguments
-  called = []
-
-  def record(*arguments):
-    called.append(arguments)
-    return (), (), policy._state
-
   policy = policy_lib.VectorPolicy(agent, epsilons=np.zeros(2), seed=0)
-  policy._start = lambda *arguments: record(*arguments)[-1]
-  policy._step = record
+  policy._start = mock.Mock(return_value=policy._state)
+  policy._step = mock.Mock(return_value=((), (), policy._state))
   policy._params = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), params)
   policy.request(
     inputs._replace(observation=observation, is_first=np.ones(2, bool))
   )
+  called = [each.call_args.args for each in (policy._start, policy._step)]
   called, lowered = (
     jax.tree.map(lambda x: (tuple(x.shape), x.dtype), arguments)
     for arguments in (called, [start.arguments, step.arguments])
@@ -153,14 +142,14 @@ def test_planted_defects_of_the_learner_step_are_found(tmp_path):
 
 
 def test_flops_count_each_iteration_and_neither_zeros_nor_unused_results():
-  def step(carry, _):
-    return carry @ carry, None
+  def flops(function, *arguments):
+    traced = jax.jit(function).trace(*arguments)
+    return operations.flops(traced.jaxpr.jaxpr)
 
   def loop(x):
-    return jax.lax.scan(step, x, None, length=7)[0]
+    return jax.lax.fori_loop(0, 7, lambda _, carry: carry @ carry, x)
 
-  traced = jax.jit(loop).trace(jnp.ones([4, 4]))
-  assert operations.flops(traced.jaxpr.jaxpr) == 7 * 2 * 4**3
+  assert flops(loop, jnp.ones([4, 4])) == 7 * 2 * 4**3
 
   def convolve(x, kernel):
     return jax.lax.conv_general_dilated(
@@ -169,12 +158,10 @@ def test_flops_count_each_iteration_and_neither_zeros_nor_unused_results():
 
   image, kernel = jnp.ones([5, 8, 8, 3]), jnp.ones([2, 2, 3, 6])
   forward = 2 * (5 * 4 * 4 * 6) * (2 * 2 * 3)
-  traced = jax.jit(convolve).trace(image, kernel)
-  assert operations.flops(traced.jaxpr.jaxpr) == forward
+  assert flops(convolve, image, kernel) == forward
 
   def flops_of_gradient(loss):
-    gradient = jax.jit(jax.grad(loss, argnums=(0, 1))).trace(image, kernel)
-    return operations.flops(gradient.jaxpr.jaxpr)
+    return flops(jax.grad(loss, argnums=(0, 1)), image, kernel)
 
   assert flops_of_gradient(lambda x, k: (convolve(x, k) ** 2).sum()) == (
     3 * forward
@@ -241,15 +228,13 @@ def compiled_defects(compiled, step, num_devices):
   )
 
 
-def make_small_agent(kind, folder, **learner):
-  return make_agent(
-    kind,
-    folder,
-    spec=assembly.EnvironmentSpec('small', (36, 36, 4), 4, 4),
-    network=config_lib.NetworkConfig(torso_size=16, lstm_size=8, head_size=16),
-    replay=config_lib.ReplayConfig(trace_length=4, sequence_period=4),
-    learner={'batch_size': 4, **learner},
-  )
+def make_small_agent(kind, folder, **settings):
+  small = {
+    **{'torso_size': 16, 'lstm_size': 8, 'head_size': 16, 'batch_size': 4},
+    **{'trace_length': 4, 'sequence_period': 4},
+  }
+  spec = assembly.EnvironmentSpec('small', (36, 36, 4), 4, 4)
+  return make_agent(kind, folder, spec, **small, **settings)
 
 
 @pytest.mark.parametrize(
