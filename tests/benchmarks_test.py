@@ -141,14 +141,10 @@ def test_a_program_that_ends_is_not_measured():
 
 
 COSTS = {
-  'act_s': 1e-3,
-  'emulate_s': 5e-4,
+  **{'act_s': 1e-3, 'emulate_s': 5e-4, 'samples_per_insert': 0.4},
   **dict.fromkeys(('insert_s', 'coordinate_s', 'sample_s', 'decode_s'), 0.0),
-  'samples_per_insert': 0.4,
-  'step_bytes': 100.0,
-  'parameter_bytes': 900.0,
-  'memory_bytes': 50e9,
-  'episodic_bytes': 10e9,
+  **{'step_bytes': 100.0, 'parameter_bytes': 900.0},
+  **{'memory_bytes': 50e9, 'episodic_bytes': 10e9},
 }
 
 
@@ -225,9 +221,8 @@ UPDATES = (
 def test_kernels_and_bytes_of_a_compiled_program(update):
   program = PROGRAM.replace('UPDATE', update)
   found = {x.operation.name: x for x in hlo.kernels(program)}
-  assert {name: x.times for name, x in found.items()} == (
-    {'z': 1, 'next': 50, 'f': 50}
-  )
+  times = {name: x.times for name, x in found.items()}
+  assert times == {'z': 1, 'next': 50, 'f': 50}
   # A row is read and written in place, with an index and another row.
   assert found['f'].bytes == 4 * (8 + 8 + 1 + 8)
   assert found['next'].bytes == 3 * 4 and found['next'].operation.cycles == 7
@@ -289,15 +284,10 @@ def test_table_of_compiled_functions():
   cells = [[x.strip() for x in row.strip('|').split('|')] for row in rows]
   preset = presets.get('minigrid', config_lib.R2D2Config)
   length = names.build(config_lib.R2D2Config, preset).replay.sequence_length
+  end = '1.000', f'{length}.0', '7', '500.0', 'nothing'
   assert [row[:-1] for row in cells] == [
-    [
-      *(device, 'R2D2', 'learner step', memory, '1.000'),
-      *(f'{length}.0', '7', '500.0', 'nothing'),
-    ]
-    for device, memory in (
-      ('TPU v5e', '20.00, does not fit'),
-      ('H200', '20.00'),
-    )
+    ['TPU v5e', 'R2D2', 'learner step', '20.00, does not fit', *end],
+    ['H200', 'R2D2', 'learner step', '20.00', *end],
   ]
 
 
