@@ -20,7 +20,7 @@ from typing import Any
 
 import jax
 
-from benchmarks import harness, tables
+from benchmarks import harness
 from benchmarks.catalog import BENCHMARKS
 
 _FOLDER = pathlib.Path(__file__).parent
@@ -44,7 +44,7 @@ def _run_here(name: str, options: argparse.Namespace) -> dict[str, Any]:
   module = importlib.import_module(f'benchmarks.{benchmark.module}')
   comparisons = getattr(module, name.replace('-', '_'))()
   rows = [harness.measure(one, options.rounds) for one in comparisons]
-  return {name: {'machine': tables.machine(), 'rows': rows}}
+  return {name: {'machine': harness.machine(), 'rows': rows}}
 
 
 def _run_apart(name: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -76,13 +76,13 @@ def _run_apart(name: str, options: argparse.Namespace) -> dict[str, Any]:
 def _table(results: dict[str, Any]) -> str:
   """Formats all results in the order of `BENCHMARKS`."""
   ordered = [results[name]['rows'] for name in BENCHMARKS if name in results]
-  return tables.format_rows(list(itertools.chain(*ordered)))
+  return harness.format_rows(list(itertools.chain(*ordered)))
 
 
 def _save(results: dict[str, Any]) -> None:
   """Saves results to results.json and, below the marker line, to README.md."""
   results = {**json.loads(_RESULTS.read_text()), **results}
-  tables.write(results, _RESULTS)
+  harness.write_json(results, _RESULTS)
   machines = {
     f'{m["cpu"]}, {m["cores"]} cores, {m["memory_gb"]} GB, '
     f'Python {m["python"]}, {m["date"]}'
@@ -137,7 +137,7 @@ def main() -> int:
     results.update(run(name, options))
   print(_table(results))
   if options.json:
-    tables.write(results, options.json)
+    harness.write_json(results, options.json)
   if options.save:
     _save(results)
   if failed := [name for name in options.names if name not in results]:

@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 
-from benchmarks import harness, tables
+from benchmarks import harness
 
 _SCRIPT = pathlib.Path(__file__).parents[1] / 'launch' / 'run_ngu.py'
 
@@ -98,7 +98,7 @@ def main() -> None:
       name, options.ray_address, options.ray_python
     )
   ]
-  print(tables.format_rows(rows))
+  print(harness.format_rows(rows))
 
 
 if __name__ == '__main__':

@@ -31,7 +31,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import accelerated, core_parts, harness, tables
+from benchmarks import accelerated, core_parts, harness
 from bt_acme import assembly
 from bt_acme import learner as learner_lib
 from bt_acme.acting import inference_server as server_lib
@@ -221,11 +221,11 @@ def main() -> None:
   measured = list(rows(scale))
   device = jax.devices()[0].device_kind
   print(f'{device}, JAX {jax.__version__}, scale {options.scale}')
-  print(tables.format_rows(measured))
+  print(harness.format_rows(measured))
   print(f'{time.monotonic() - start:.0f} s')
   if options.json:
-    machine = {**tables.machine(), 'device': device, 'jax': jax.__version__}
-    tables.write({'machine': machine, 'rows': measured}, options.json)
+    machine = {**harness.machine(), 'device': device, 'jax': jax.__version__}
+    harness.write_json({'machine': machine, 'rows': measured}, options.json)
 
 
 if __name__ == '__main__':

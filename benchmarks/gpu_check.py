@@ -28,10 +28,10 @@ import jax
 import numpy as np
 import optax
 
-from benchmarks import core_parts, gpu, harness, tables
+from benchmarks import core_parts, gpu, harness
 from bt_acme import assembly, files, learner_assembly, version
 from bt_acme import learner as learner_lib
-from bt_acme.evaluation import tables as tables_lib
+from bt_acme.evaluation import tables
 
 # The largest relative difference from a CPU that rounding explains.
 _TOLERANCE = {'float32': 1e-3, 'default': 0.05}
@@ -75,7 +75,7 @@ def _versions(devices: Sequence[jax.Device]) -> str:
   lines += [
     f'{name} {version.installed(name) or "(missing)"}' for name in _PACKAGES
   ]
-  lines += [f'{name}: {value}' for name, value in tables.machine().items()]
+  lines += [f'{name}: {value}' for name, value in harness.machine().items()]
   return '\n'.join(f'* {line}' for line in lines)
 
 
@@ -128,7 +128,7 @@ def _numbers(device: jax.Device) -> str:
     passed &= bool(np.max(differences) < _TOLERANCE[precision])
     rows.append([kind.upper(), precision, *(f'{x:.1e}' for x in differences)])
   header = ('agent', 'precision', *what)
-  table = tables_lib.markdown(header, rows, 'llrrrr', padded=True)
+  table = tables.markdown(header, rows, 'llrrrr', padded=True)
   if not passed:
     raise RuntimeError(f'Differences above {_TOLERANCE}:\n\n{table}')
   return f'Relative differences from a CPU after one step:\n\n{table}'
@@ -155,7 +155,7 @@ def _profile(sizes: gpu.SizeScale) -> str:
     for name, duration in durations.most_common(10)
   ]
   header = ('kernel', 'ms a step', 'share')
-  return tables_lib.markdown(header, rows, padded=True)
+  return tables.markdown(header, rows, padded=True)
 
 
 def kernel_times(
@@ -254,7 +254,7 @@ def main() -> int:
       # This process has reserved nothing of a GPU's memory so far.
       _section('A run with actors', lambda: _run(scale)),
       _section('Numbers', lambda: _numbers(devices[0])),
-      _section('Speed', lambda: tables.format_rows(list(gpu.rows(sizes)))),
+      _section('Speed', lambda: harness.format_rows(list(gpu.rows(sizes)))),
       _section('Kernels of a learner step', lambda: _profile(sizes)),
     ]
   minutes = (time.monotonic() - start) / 60

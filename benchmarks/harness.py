@@ -1,4 +1,4 @@
-"""Measures rounds and ratios for all benchmarks.
+"""Measures rounds and ratios for all benchmarks, and formats them as a table.
 
 A benchmark is a function that yields comparisons. Each comparison has two
 sides, which return their cost: seconds per unit of work, or a number of bytes.
@@ -10,16 +10,24 @@ machine on one day.
 
 import argparse
 import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import platform
+import re
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bt_acme import files
+from bt_acme.evaluation import tables
 
 Row = dict[str, Any]  # A row of the table, as returned by `measure`.
 Side = Callable[[], float]  # Runs one round and returns its cost.
 
+_HEADER = ('benchmark', 'unit', 'ours', 'peer', 'ratio', 'limit', 'of limit')
 # Units of time per second; all other units are counts.
 _PER_SECOND = {'s': 1, 'ms': 1e3, 'us': 1e6}
 
@@ -147,3 +155,51 @@ def timed(
       batch = max(1, int(calls * share * round_seconds / elapsed / 10))
 
   return run_round
+
+
+def machine() -> dict[str, Any]:
+  """Describes the machine and the date."""
+  lines = pathlib.Path('/proc/cpuinfo').read_text()
+  model = re.search(r'^model name\s*: *(.*)', lines, re.MULTILINE)
+  memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+  return {
+    'cpu': model[1].strip() if model else platform.processor(),
+    'cores': os.cpu_count(),
+    'memory_gb': round(memory / 1e9, 1),
+    'python': platform.python_version(),
+    'date': datetime.date.today().isoformat(),
+  }
+
+
+def write_json(results: Mapping[str, Any], path: pathlib.Path) -> None:
+  """Writes results to a file."""
+  files.write_text(path, json.dumps(results, indent=1) + '\n')
+
+
+def format_rows(rows: Sequence[Row]) -> str:
+  """Formats rows as a Markdown table with notes below."""
+  table = tables.markdown(
+    _HEADER, list(map(_cells, rows)), 'llrrlrr', padded=True
+  )
+  notes = [f'* {row["name"]}: {row["note"]}' for row in rows if row['note']]
+  return '\n'.join([table, '', *notes])
+
+
+def _cells(row: Row) -> Sequence[str]:
+  peer, ratio, fraction = _number(row.get('theirs')), '', ''
+  if row['peer'] != 'dm-acme':
+    peer += f' ({row["peer"]})'
+  if row.get('ratio') is not None:
+    ratio = f'{row["ratio"]:.2f}x'
+    if row['rounds'] > 1:
+      ratio += f' ({row["ratio_min"]:.2f}-{row["ratio_max"]:.2f})'
+  if row.get('fraction') is not None:
+    fraction = f'{row["fraction"]:.0%}'
+  ours, limit = _number(row['ours']), _number(row.get('limit'))
+  return row['name'], row['unit'], ours, peer, ratio, limit, fraction
+
+
+def _number(value: float | None) -> str:
+  if value is None:
+    return ''
+  return f'{value:,.0f}' if abs(value) >= 100 else f'{value:.3g}'

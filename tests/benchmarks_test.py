@@ -16,7 +16,6 @@ from benchmarks import (
   hlo,
   scale,
   scale_traffic,
-  tables,
   target_devices,
   whole_programs,
 )
@@ -70,7 +69,7 @@ def test_format_rows():
   rows[1].update(limit=0.25, fraction=0.5)
   table = [
     [cell.strip() for cell in line.strip('|').split('|')]
-    for line in tables.format_rows(rows).splitlines()
+    for line in harness.format_rows(rows).splitlines()
   ]
   assert table[2] == ['a', 's', '1,234', '', '', '', '']
   assert table[3] == (
