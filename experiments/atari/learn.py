@@ -180,4 +180,4 @@ def _seconds(folder: pathlib.Path) -> float:
 
 
 if __name__ == '__main__':
-  command_line.run('learn', TrainConfig, functools.partial(run, show=show))
+  command_line.run(TrainConfig, functools.partial(run, show=show))

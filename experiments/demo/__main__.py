@@ -165,4 +165,4 @@ def main(config: DemoConfig) -> int:
 
 
 if __name__ == '__main__':
-  command_line.run('demo', DemoConfig, main)
+  command_line.run(DemoConfig, main)

@@ -119,4 +119,4 @@ def run(config: LearningConfig) -> int:
 
 
 if __name__ == '__main__':
-  command_line.run('learning', LearningConfig, run)
+  command_line.run(LearningConfig, run)

@@ -48,12 +48,7 @@ _SHOWN_DIAGNOSES = 20
 def main(words: Sequence[str]) -> int:
   """Executes a command line and returns the exit code."""
   try:
-    options = options_lib.read(words, __doc__)
-    if options.command == 'list':
-      print(_list(), flush=True)
-      return 0
-    options.folder.check()
-    return _execute(options)
+    return _execute(options_lib.read(words, __doc__))
   except ValueError as error:
     print(f'error: {" ".join(str(error).split())}', file=sys.stderr)
     return _USAGE_ERROR
@@ -73,6 +68,10 @@ def main(words: Sequence[str]) -> int:
 def _execute(options: argparse.Namespace) -> int:
   """Executes a command; an empty command makes artifacts from scratch."""
   command, folder = options.command, options.folder
+  if command == 'list':
+    print(_list(), flush=True)
+    return 0
+  folder.check()
   if command == 'plan':
     print(_plan(options), flush=True)
     return 0
@@ -195,15 +194,12 @@ def _report(options: argparse.Namespace) -> None:
 
 def _list() -> str:
   """Lists all artifacts and scales."""
-  lines = []
+  lines: list[str] = []
   for name, artifact in artifacts_lib.ARTIFACTS.items():
-    lines.append(f'{name:<8} {artifact.title}')
-    lines.append(f'{"":<8} {" ".join(artifact.arms) or "no runs"}')
-  lines += ['', 'Scales:']
-  lines += [
-    f'{scale.name:<7} {scale.purpose}' for scale in scales.SCALES.values()
-  ]
-  return '\n'.join(lines)
+    arms = ' '.join(artifact.arms) or 'no runs'
+    lines += [f'{name:<8} {artifact.title}', f'{"":<8} {arms}']
+  listed = (f'{x.name:<7} {x.purpose}' for x in scales.SCALES.values())
+  return '\n'.join([*lines, '', 'Scales:', *listed])
 
 
 if __name__ == '__main__':

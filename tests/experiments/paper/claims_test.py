@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import (
-  artifacts,
-  claims,
-  effects,
-  published,
-  report,
-  results,
-  scales,
-)
+from experiments.paper import artifacts, claims, effects, report, scales
+from experiments.paper.published import data as published_data
+from experiments.paper.results import Results, early_area
 from tests.experiments.paper import fake_results as fake
 from tests.experiments.paper.fake_results import FAR, NEAR, SUITES
 
@@ -60,14 +54,14 @@ _PRINTED = {
 
 
 def _verdict(claim_id, dataset, suites=artifacts.PAPER_SUITES):
-  found = results.Results(dataset, suites)
+  found = Results(dataset, suites)
   return claims.verdict_on(_BY_ID[claim_id], found)
 
 
 @pytest.mark.parametrize('claim_id', _PRINTED)
 def test_the_papers_scores_reproduce_the_papers_effects(claim_id):
   claim = _BY_ID[claim_id]
-  verdict = _verdict(claim_id, published.data(claim.artifact))
+  verdict = _verdict(claim_id, published_data(claim.artifact))
   values = [f.estimate.value for f in verdict.findings if f.is_measured]
   # Printed numbers are rounded by up to half a unit in the last digit.
   tolerance = 1 if claim_id == 'C20' else 0.0101
@@ -131,7 +125,7 @@ def test_a_claim_is_supported_once_all_its_effects_are_above_0():
     }
   )
   assert _verdict('C5', data, SUITES).verdict == claims.SUPPORTED
-  counts = claims.counts(claims.evaluate(results.Results(data, SUITES)))
+  counts = claims.counts(claims.evaluate(Results(data, SUITES)))
   assert sum(counts.values()) == 22 and counts[claims.SUPPORTED] >= 1
 
 
@@ -179,7 +173,7 @@ def test_environments_that_one_arm_lacks_are_ignored_for_all_arms():
 def _reading(reading, values, **columns):
   run = fake.run('bt_ngu', FAR, 0)
   scores = fake.curve(run, values, **columns)
-  return reading(results.Results(fake.data([run], scores)), run)
+  return reading(Results(fake.data([run], scores)), run)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +186,7 @@ def _reading(reading, values, **columns):
   ],
 )
 def test_early_area_matches_a_hand_computed_curve(returns, expected):
-  assert _reading(results.early_area, returns) == pytest.approx(expected)
+  assert _reading(early_area, returns) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +195,7 @@ def test_early_area_matches_a_hand_computed_curve(returns, expected):
 def test_early_area_needs_an_early_and_a_later_evaluation(parts, expected):
   returns = np.full(21, _NAN)  # After each twentieth of the budget.
   returns[parts] = 1.0
-  assert _reading(results.early_area, returns) == expected
+  assert _reading(early_area, returns) == expected
 
 
 @pytest.mark.parametrize(
@@ -228,7 +222,7 @@ def test_the_extra_action_peaks_in_the_first_third(statistic, shares, expected):
 def test_the_report_has_verdicts_effects_and_missing_data():
   data = _hard([0.5, 0.6, 0.7], [0.0, 0.1, 0.0], [0.2, 0.3, 0.3])
   suites = {**SUITES, 'tasks': (NEAR,)}
-  verdicts = claims.evaluate(results.Results(data, suites))
+  verdicts = claims.evaluate(Results(data, suites))
   text = claims.markdown(verdicts)
   assert 'The scale has no environments for: tasks 1, tasks 2, ' in text
   assert '| C5 | open (1 of 2 effects; as claimed) | In hard' in text
