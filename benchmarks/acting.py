@@ -138,7 +138,7 @@ def actor_scale() -> Iterator[harness.Comparison]:
     peer='one process',
   )
   for actor in actors:
-    actor.close()
+    actor.shutdown()
 
 
 def params() -> Iterator[harness.Comparison]:

@@ -24,7 +24,7 @@ def _apply(function: bytes) -> Any:
   return pickle.loads(function)(_made[0])
 
 
-class OtherProcess:
+class OtherProcess(futures.ProcessPoolExecutor):
   """A process that makes an object and calls functions with it.
 
   Some functions need an object that serves Courier or Reverb.
@@ -33,18 +33,13 @@ class OtherProcess:
   def __init__(self, make: Callable[[], Any]):
     # Forking hangs once Reverb is loaded.
     spawn = multiprocessing.get_context('spawn')
-    made = (cloudpickle.dumps(make),)
-    self._pool = futures.ProcessPoolExecutor(1, spawn, _make, made)
+    super().__init__(1, spawn, _make, (cloudpickle.dumps(make),))
 
   def call(
     self, function: Callable[[Any], _Result]
   ) -> 'futures.Future[_Result]':
     """Calls a function with the object, asynchronously."""
-    return self._pool.submit(_apply, cloudpickle.dumps(function))
-
-  def close(self) -> None:
-    """Shuts down the process."""
-    self._pool.shutdown()
+    return self.submit(_apply, cloudpickle.dumps(function))
 
   @property
   def address(self) -> str:

@@ -2,13 +2,15 @@
 
 import functools
 from collections.abc import Iterator
+from typing import Any
 
 import haiku as hk
 import numpy as np
 import reverb
 import zstandard
 
-from benchmarks import acme_side, core_parts, harness, limits, replay_sides
+from benchmarks import core_parts, harness, limits
+from benchmarks.replay_sides import AcmeReplay, OurReplay, write
 
 _GAME = 'ms_pacman'
 _GAMES = (
@@ -35,12 +37,12 @@ def adder() -> Iterator[harness.Comparison]:
   limit = harness.timed(
     lambda: _compressed_bytes(frames, _PERIOD), units=len(frames), share=0.5
   )
-  with replay_sides.start(agent, acme_side.make_config()) as (ours, theirs):
+  with OurReplay(agent) as ours, AcmeReplay(_GAME) as theirs:
     yield harness.Comparison(
       'adder',
       'us/step',
-      functools.partial(replay_sides.write, ours.calls(play)),
-      functools.partial(replay_sides.write, theirs.calls(play)),
+      functools.partial(write, ours.calls(play)),
+      functools.partial(write, theirs.calls(play)),
       limit(),
     )
 
@@ -60,25 +62,17 @@ def replay_sample() -> Iterator[harness.Comparison]:
     (10, 4, 400) if harness.quick else (100, _BATCH, 1_000)
   )
   play = core_parts.record(_GAME, steps)
+  shared: dict[str, Any] = {'min_replay_size': num, 'batch_size': batch_size}
   agent = core_parts.make_agent(
-    _GAME,
-    min_replay_size=num,
-    samples_per_insert=1e6,
-    max_replay_size=10 * num,
-    batch_size=batch_size,
+    _GAME, samples_per_insert=1e6, max_replay_size=10 * num, **shared
   )
-  config = acme_side.make_config(
-    min_replay_size=num,
-    samples_per_insert=0,
-    batch_size=batch_size,
-    num_parallel_calls=1,
-  )
+  unlimited = {'samples_per_insert': 0, 'num_parallel_calls': 1, **shared}
   num_bytes = hk.data_structures.tree_bytes(core_parts.empty_batch(agent))
-  with replay_sides.start(agent, config) as (ours, theirs):
+  with OurReplay(agent) as ours, AcmeReplay(_GAME, **unlimited) as theirs:
     for side in (ours, theirs):
       calls = side.calls(play)
       while _num_sequences(side.client) < num:
-        replay_sides.write(calls)
+        write(calls)
     yield harness.Comparison(
       f'replay-sample B={batch_size} T=160',
       'batches/s',
@@ -94,20 +88,20 @@ def replay_bytes() -> Iterator[harness.Comparison]:
   our_steps, their_steps = (800, 800) if harness.quick else (3_200, 1_600)
   agent = core_parts.make_agent(_GAME)
   compressed, per_game = 0, {}
-  with replay_sides.start(agent, acme_side.make_config()) as (ours, theirs):
+  with OurReplay(agent) as ours, AcmeReplay(_GAME) as theirs:
     # Exclude the memory that a server needs only once.
     warm = core_parts.record(_GAME, 800)
     for side in (ours, theirs):
-      replay_sides.write(side.calls(warm))
+      write(side.calls(warm))
     ours.flush()
     our_start, their_start = ours.resident_bytes(), theirs.resident_bytes()
     for game in games:
       play = core_parts.record(game, our_steps)
       before = ours.resident_bytes()
-      replay_sides.write(ours.calls(play))
+      write(ours.calls(play))
       ours.flush()
       per_game[game] = (ours.resident_bytes() - before) / our_steps
-      replay_sides.write(theirs.calls(play.cut(their_steps)))
+      write(theirs.calls(play.cut(their_steps)))
       compressed += _compressed_bytes(play.frames()[1:], 160)
     our_growth = ours.resident_bytes() - our_start
     their_growth = theirs.resident_bytes() - their_start

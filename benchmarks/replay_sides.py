@@ -1,6 +1,5 @@
 """The replay of both sides: a server, a writer and a sampler."""
 
-import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Iterator
@@ -9,7 +8,6 @@ from typing import Any
 import haiku as hk
 import numpy as np
 import reverb
-from acme.agents.jax import r2d2
 from acme.wrappers import observation_action_reward
 
 from benchmarks import acme_side, core_parts, harness, our_side, processes
@@ -102,8 +100,8 @@ class OurReplay(processes.OtherProcess):
 class AcmeReplay(processes.OtherProcess):
   """dm-acme's replay: its `SequenceAdder` and dataset."""
 
-  def __init__(self, game: str, config: r2d2.R2D2Config):
-    spec = acme_side.make_spec(game)
+  def __init__(self, game: str, **settings: Any):
+    spec, config = acme_side.make_spec(game), acme_side.make_config(**settings)
     super().__init__(
       lambda: reverb.Server(
         acme_side.make_builder(spec, config).make_replay_tables(spec)
@@ -136,18 +134,6 @@ class AcmeReplay(processes.OtherProcess):
     """Samples for a round and returns the seconds per batch."""
     dataset = self._builder.make_dataset_iterator(self.client)
     return _sampling(lambda: next(dataset), warm=2)
-
-
-@contextlib.contextmanager
-def start(
-  agent: assembly.Agent, config: r2d2.R2D2Config
-) -> Iterator[tuple[OurReplay, AcmeReplay]]:
-  """Starts the replays of our agent and of dm-acme's R2D2."""
-  with (
-    contextlib.closing(OurReplay(agent)) as ours,
-    contextlib.closing(AcmeReplay(agent.spec.name, config)) as theirs,
-  ):
-    yield ours, theirs
 
 
 def write(calls: Calls) -> float:

@@ -79,7 +79,7 @@ def _coordinator(agent: assembly.Agent) -> dict[str, float]:
     seconds = time.monotonic() - start
     used = server.processor_seconds() - before
     counted = courier.Client(address).get_counts()['actor_steps']
-    server.close()
+    server.shutdown()
   assert counted >= steps, counted
   return {
     'coordinate_s': used / counted,
@@ -151,7 +151,7 @@ def _replay(sequences: int) -> dict[str, float]:
   dataset.stop()
   for one in writers:
     one.close()
-  server.close()
+  server.shutdown()
   return costs
 
 
