@@ -48,7 +48,9 @@ class Folder:
     if self.exists:
       self._check_same()
     elif self.path.exists() and (
-      not self.path.is_dir() or any(self.path.iterdir())
+      not self.path.is_dir()
+      # Another worker may be writing its mark.
+      or not all(map(files.is_leftover, self.path.iterdir()))
     ):
       raise ValueError(
         f'folder={str(self.path)!r} is a file, or is not empty and has no '

@@ -197,7 +197,9 @@ def test_a_directory_of_another_version_is_not_changed(run):
 
 
 def test_rendering_requires_gathering(run):
-  run('work', 'fig7')
+  run.folder.mkdir()
+  (run.folder / '.folder.json.partial-0').touch()  # Of another worker.
+  assert run('work', 'fig7')[0] == 0
   code, out, err = run('render')
   assert code == 2 and not out and 'runs.csv cannot be read' in err
   assert 'Run `gather`' in err and not (run.folder / 'report.md').exists()
