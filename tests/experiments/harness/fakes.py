@@ -75,7 +75,9 @@ class Write:
     print(f'{self.id} is logged')
     kind, is_first = self.id.partition('_')[0], counts(folder)[self.id] == 1
     ignored = [KeyboardInterrupt] if kind == 'stubborn' else []
-    with self._alone(folder):
+    mark = folder / f'{self.id}.lock'
+    mark.touch(exist_ok=kind == 'crashes')  # One process executes it at a time.
+    try:
       if kind == 'fails' or (kind == 'once' and is_first):
         raise ValueError('It fails.')
       if kind == 'ends' and is_first:
@@ -85,17 +87,10 @@ class Write:
       while kind in ('waits', 'stubborn') and not (folder / 'go').exists():
         with contextlib.suppress(*ignored):
           time.sleep(0.02)
-    if kind != 'incomplete':
-      (folder / self.id).touch()
-
-  @contextlib.contextmanager
-  def _alone(self, folder):
-    mark = folder / f'{self.id}.lock'
-    mark.touch(exist_ok=self.id.startswith('crashes'))
-    try:
-      yield
     finally:
       mark.unlink()
+    if kind != 'incomplete':
+      (folder / self.id).touch()
 
 
 def _complete(*ids):
