@@ -118,11 +118,14 @@ def make(
     'bt_acme.behaviors.FromCallable for a function.',
   )
   texts = given.split(',') if isinstance(given, str) else [str(given)]
-  return tuple(load(text.strip(), transfer) for text in texts)
+  return make([load(text.strip()) for text in texts], transfer)
 
 
-def load(name: str, transfer: config_lib.TransferConfig) -> behaviors.Behavior:
-  """Returns the behavior with a name, directory or address; see `make`."""
+def load(name: str) -> behaviors.Behavior:
+  """Returns the behavior with a name, directory or address.
+
+  An exported behavior still has its own settings; `make` replaces them.
+  """
   if name in BUILT_IN:
     return BUILT_IN[name]()
   checks.require(
@@ -130,8 +133,4 @@ def load(name: str, transfer: config_lib.TransferConfig) -> behaviors.Behavior:
     f'behavior={name!r} is neither a directory that run_ngu.py exported nor '
     f'one of {[*sorted(BUILT_IN), *lookup.names()]}. Correct the name.',
   )
-  return behaviors.Exported(
-    name,
-    epsilon=transfer.behavior_epsilon,
-    reward_input=transfer.behavior_reward_input,
-  )
+  return behaviors.Exported(name)

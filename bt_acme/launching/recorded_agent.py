@@ -75,9 +75,7 @@ def start_options(
 
 
 def make(
-  workdir: str,
-  identity: names.Values,
-  given: Sequence[behaviors.Behavior] = (),
+  workdir: str, identity: names.Values, given: Sequence[behaviors.Behavior] = ()
 ) -> assembly.Agent:
   """Recreates the agent of a run.
 
@@ -122,33 +120,32 @@ def _behaviors(
   copies = _copies(workdir)
   if given:
     for behavior in given:
-      if not isinstance(behavior, behaviors.Behavior):
-        raise ValueError(
-          f'behavior={behavior!r} is not a behavior. Pass objects, not names.'
-        )
+      checks.require(
+        isinstance(behavior, behaviors.Behavior),
+        f'behavior={behavior!r} is not a behavior. Pass objects, not names.',
+      )
     expected = [
       copies[i].name if i in copies else name for i, name in enumerate(recorded)
     ]
     found = [behavior.name for behavior in given]
-    if found != expected:
-      raise ValueError(
-        f'behavior={found}, but the run transfers {expected}. Pass the '
-        'behaviors of that run to bt_acme.load_run, in that order.'
-      )
+    checks.require(
+      found == expected,
+      f'behavior={found}, but the run transfers {expected}. Pass the '
+      'behaviors of that run to bt_acme.load_run, in that order.',
+    )
   checksums = identity.get(resume_checks.PARAMS, {}).get('behaviors', ())
-  loaded = []
+  loaded: list[behaviors.Behavior] = []
   for i, name in enumerate(recorded):
     has_no_files = name in checksums and name not in named_behaviors.BUILT_IN
     if given:
-      (behavior,) = named_behaviors.make(given[i], config.transfer)
+      behavior = given[i]
     elif has_no_files and i not in copies:
       raise ValueError(
         f'{name!r} is your own behavior. Pass the behaviors {recorded} to '
         'bt_acme.load_run.'
       )
     else:
-      source = str(copies.get(i, name))
-      behavior = named_behaviors.load(source, config.transfer)
+      behavior = named_behaviors.load(str(copies.get(i, name)))
     if checksums and isinstance(behavior, behaviors.Exported):
       checks.require(
         behavior.params_sha256 == checksums[i],
@@ -156,7 +153,7 @@ def _behaviors(
         'parameters differ. Restore that behavior, or rerun the command of the '
         'run with the directory that contains it now.',
       )
-    loaded.append(behavior)
+    loaded += named_behaviors.make(behavior, config.transfer)
   return tuple(loaded)
 
 
