@@ -5,13 +5,7 @@ import os
 
 import numpy as np
 
-from bt_acme import (
-  assembly,
-  behaviors,
-  compilation_cache,
-  environments,
-  files,
-)
+from bt_acme import assembly, behaviors, compilation_cache, environments, files
 from bt_acme.api import runs
 from bt_acme.behaviors import exported_folder
 from bt_acme.config import checks

@@ -33,7 +33,9 @@ from bt_acme.config import checks, names
 from bt_acme.runtime import output
 
 FLAGS = flags.FLAGS
-_INDENT = ' ' * 6  # Of the texts of `--help`.
+_HELP = textwrap.TextWrapper(
+  80, break_on_hyphens=False, initial_indent=' ' * 6, subsequent_indent=' ' * 6
+)
 Main = Callable[[list[str]], int | None]
 
 _FAILURE, _USAGE_ERROR = 1, 2
@@ -175,14 +177,5 @@ def _help(script: str, config_class: type | None) -> str:
 def _help_of_group(title: str, group: Iterable[flags.Flag]) -> str:
   lines = [title]
   for flag in group:
-    lines.append(f'  --{flag.name}={flag.value}')
-    lines.append(
-      textwrap.fill(
-        flag.help or '',
-        80,
-        break_on_hyphens=False,
-        initial_indent=_INDENT,
-        subsequent_indent=_INDENT,
-      )
-    )
+    lines += [f'  --{flag.name}={flag.value}', _HELP.fill(flag.help or '')]
   return '\n'.join(lines)

@@ -43,9 +43,7 @@ class Progress:
   """Shows the progress of a run, no more often than it can be read."""
 
   def __init__(
-    self,
-    max_actor_steps: int,
-    clock: Callable[[], float] = time.monotonic,
+    self, max_actor_steps: int, clock: Callable[[], float] = time.monotonic
   ):
     """Initializes the display, and draws the bar before the first step.
 
@@ -121,9 +119,7 @@ class Progress:
 
 
 def progress_line(
-  values: Mapping[str, float],
-  max_actor_steps: int,
-  speeds: Mapping[str, float],
+  values: Mapping[str, float], max_actor_steps: int, speeds: Mapping[str, float]
 ) -> str:
   """Returns the text of the progress line.
 

@@ -134,11 +134,7 @@ def run_of(workdir: str, identity: Mapping[str, Any]) -> run_config.RunConfig:
     identity: the result of `read_identity`.
   """
   return run_config.RunConfig(
-    **{
-      **identity['run'],
-      **identity.get('began_with', {}),
-      'workdir': workdir,
-    }
+    **{**identity['run'], **identity.get('began_with', {}), 'workdir': workdir}
   )
 
 

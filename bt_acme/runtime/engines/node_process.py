@@ -53,11 +53,7 @@ def start(
       bufsize=0,
       start_new_session=True,
       pass_fds=(*inherited, writer),
-      env={
-        **environment,
-        'PYTHONUNBUFFERED': '1',
-        PIPE_VARIABLE: str(writer),
-      },
+      env={**environment, 'PYTHONUNBUFFERED': '1', PIPE_VARIABLE: str(writer)},
       **options,
     )
   except OSError:

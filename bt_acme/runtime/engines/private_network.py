@@ -14,7 +14,7 @@ import sys
 _MAKE = """
 import ctypes, fcntl, os, socket, struct, sys
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
-SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 libc = ctypes.CDLL(None, use_errno=True)
 kinds = 'net'
 uid, gid = os.getuid(), os.getgid()
@@ -30,10 +30,7 @@ if libc.unshare(CLONE_NEWNET):
     with open('/proc/self/' + name, 'w') as file:
       file.write(text)
 with socket.socket() as any_socket:
-  request = struct.pack('16sh14s', b'lo', 0, b'')
-  flags = fcntl.ioctl(any_socket, SIOCGIFFLAGS, request)
-  flags = struct.unpack('16sh14s', flags)[1] | IFF_UP
-  request = struct.pack('16sh14s', b'lo', flags, b'')
+  request = struct.pack('16sh14s', b'lo', IFF_UP, b'')
   fcntl.ioctl(any_socket, SIOCSIFFLAGS, request)
 print(kinds, flush=True)
 sys.stdin.read()

@@ -113,10 +113,7 @@ class Processes(base.Engine):
       os.close(descriptor)
 
   def _follow(
-    self,
-    title: str,
-    process: subprocess.Popen,
-    pipes: Mapping[str, IO[bytes]],
+    self, title: str, process: subprocess.Popen, pipes: Mapping[str, IO[bytes]]
   ) -> None:
     """Posts the output of a process, and finally its exit."""
 

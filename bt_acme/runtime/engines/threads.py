@@ -17,12 +17,7 @@ from bt_acme.runtime import events, output
 from bt_acme.runtime.engines import base
 
 # Launchpad's manager handles these signals even with register_signals=False.
-_TAKEN_SIGNALS = (
-  signal.SIGINT,
-  signal.SIGTERM,
-  signal.SIGQUIT,
-  signal.SIGALRM,
-)
+_TAKEN_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGALRM)
 
 
 class Threads(base.Engine):
