@@ -32,11 +32,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import NamedTuple
 
 import psutil
 
 from bt_acme import behaviors
+from bt_acme.evaluation import tables
 from bt_acme.runtime import heartbeats
 from tests.launch import machines as machines_lib
 from tests.launch import scripts
@@ -88,18 +88,6 @@ def name_of(what, where):
   if isinstance(where, int):
     return f'machine {where + 1} {what}'
   return f'{where} {what}'.strip()
-
-
-def _size(path):
-  return path.stat().st_size if path.exists() else 0
-
-
-class Standing(NamedTuple):
-  """The progress of a run according to its logs."""
-
-  actor_steps: int
-  learner_steps: int
-  replay_items: int
 
 
 class Chaos:
@@ -166,37 +154,30 @@ class Chaos:
           found.append((process.create_time(), title, pid))
     return {title: pid for _, title, pid in sorted(found)}
 
-  def steps(self):
-    """Returns the actor steps in each row of the actors' log."""
-    return [int(r['actor_steps']) for r in scripts.rows(self.workdir, 'actor')]
+  def _rows(self, label):
+    return scripts.rows(self.workdir, label)
 
   def wait_for_progress(self):
     """Waits for new rows of each actor, the learner and the evaluator."""
-    missing = {f'actor-{i}' for i in range(ACTORS)} | {'learner', 'evaluator'}
-    paths = {
-      label: self.workdir / 'logs' / label / 'logs.csv'
-      for label in ('actor', 'learner', 'evaluator')
-    }
-    sizes = {label: _size(path) for label, path in paths.items()}
-    seen = len(scripts.rows(self.workdir, 'actor'))
-    deadline = time.monotonic() + _PATIENCE
-    while missing:
+    labels = ('actor', 'learner', 'evaluator')
+    last = max(
+      (_seconds(row) for label in labels for row in self._rows(label)[-1:]),
+      default=-1.0,
+    )
+
+    def is_done():
       assert self.script.process.poll() is None, 'the run has ended'
-      assert time.monotonic() < deadline, f'{sorted(missing)} do not resume'
-      time.sleep(0.2)
-      for label, path in paths.items():
-        if _size(path) > sizes[label]:
-          missing.discard(label)
-          if label == 'actor':
-            rows = scripts.rows(self.workdir, label)
-            # The log may have been truncated in between.
-            new = rows[min(seen, len(rows) - 1) :]
-            missing -= {f'actor-{int(r["environment"]) // 4}' for r in new}
-            seen = len(rows)
-        sizes[label] = _size(path)
+      new = {
+        label: [row for row in self._rows(label) if _seconds(row) > last]
+        for label in labels
+      }
+      actors = {int(row['environment']) // 4 for row in new['actor']}
+      return all(new.values()) and len(actors) == ACTORS
+
+    self._wait(is_done, 'a node does not resume')
 
   def strike(self, what, where):
-    """Injects a fault; returns the lost progress, as a `Standing`."""
+    """Injects a fault; returns the lost progress; see `_standing`."""
     before = self._standing()
     session = self._session()
     if what in SIGNALS:
@@ -225,35 +206,35 @@ class Chaos:
       self._start_again()
     self.wait_for_progress()
     if self._session() == session:
-      return Standing(0, 0, 0)
+      return [0, 0, 0]
     # The log was truncated to the checkpoint from which the session resumed.
     after = self._standing(before_session=self._session())
     first = next(
-      row
-      for row in scripts.rows(self.workdir, 'learner')
-      if row['session'] == self._session()
+      row for row in self._rows('learner') if row['session'] == self._session()
     )
     # The checkpoint may be newer than the last row before the fault.
-    after = after._replace(replay_items=int(float(first['replay_size'])))
-    return Standing(
-      *(max(0, b - a) for b, a in zip(before, after, strict=True))
-    )
+    after[-1] = int(float(first['replay_size']))
+    return [max(0, b - a) for b, a in zip(before, after, strict=True)]
 
   def _session(self):
-    return scripts.rows(self.workdir, 'actor')[-1]['session']
+    return self._rows('actor')[-1]['session']
 
   def _standing(self, before_session=None):
-    """Returns the progress of the run, or its progress before a session."""
-    values = []
-    for label, key in zip(
-      ('actor', 'learner', 'learner'),
-      ('actor_steps', 'learner_steps', 'replay_size'),
-      strict=True,
+    """Returns the actor steps, learner steps and replay items of the run.
+
+    Args:
+      before_session: the session from which the rows are ignored.
+    """
+    standing = []
+    for label, key in (
+      ('actor', 'actor_steps'),
+      ('learner', 'learner_steps'),
+      ('learner', 'replay_size'),
     ):
-      rows = scripts.rows(self.workdir, label)
+      rows = self._rows(label)
       found = [row[key] for row in rows if row['session'] != before_session]
-      values.append(int(float(found[-1])) if found else 0)
-    return Standing(*values)
+      standing.append(int(float(found[-1])) if found else 0)
+    return standing
 
   def _fill_disk(self):
     """Fills the disk for a while."""
@@ -305,10 +286,7 @@ class Chaos:
     self._wait(is_done, f'one of {list(old)} was not restarted')
 
   def _wait(self, condition, otherwise):
-    deadline = time.monotonic() + _PATIENCE
-    while not condition():
-      assert time.monotonic() < deadline, otherwise
-      time.sleep(0.5)
+    scripts.wait_until(condition, None, _PATIENCE, pause=0.5, what=otherwise)
 
   def check(self):
     """Checks that the run is intact."""
@@ -318,7 +296,7 @@ class Chaos:
       'a process was left behind',
     )
     _, values = scripts.checkpoint(self.workdir)  # It can be read.
-    steps = self.steps()
+    steps = [int(row['actor_steps']) for row in self._rows('actor')]
     assert steps == sorted(steps), 'steps decrease in the log of the actors'
     counts = values['counts']
     assert counts['learner_steps'] == values['learner']['learner_steps']
@@ -344,10 +322,7 @@ class Chaos:
     _, values = scripts.checkpoint(self.workdir)
     over = values['counts']['actor_steps'] - self._budget
     assert 0 <= over < _OVERSHOOT, over
-    points = {
-      int(r['evaluation_point'])
-      for r in scripts.rows(self.workdir, 'evaluator')
-    }
+    points = {int(r['evaluation_point']) for r in self._rows('evaluator')}
     assert {0, self._budget} <= points, sorted(points)[-3:]
     behaviors.Exported(str(self.workdir / 'behavior'))
 
@@ -356,6 +331,10 @@ class Chaos:
       self.script.__exit__()
     if self._machines is not None:
       self._machines.close()
+
+
+def _seconds(row):
+  return float(row['seconds'])
 
 
 def title_of(process):
@@ -382,10 +361,7 @@ def own_disk(folder):
 
 def run(chosen, folder, num_machines=0):
   """Injects all of the faults; returns a table of the results."""
-  table = [
-    '| fault | resumed after, s | actor steps lost | learner steps | replay |',
-    '|---|---|---|---|---|',
-  ]
+  table = []
   with (
     own_disk(folder) as can_fill_disk,
     contextlib.closing(Chaos(folder, num_machines)) as chaos,
@@ -399,11 +375,12 @@ def run(chosen, folder, num_machines=0):
       start = time.monotonic()
       lost = chaos.strike(what, where)
       seconds = time.monotonic() - start
-      table.append(f'| {name} | {seconds:.0f} | {" | ".join(map(str, lost))} |')
+      table.append([name, f'{seconds:.0f}', *lost])
       print(f'  resumed after {seconds:.0f} s, lost {lost}', flush=True)
       chaos.check()
     chaos.finish()
-  return '\n'.join(table)
+  header = ('fault', 'resumed after, s', 'actor steps lost', 'learner steps')
+  return tables.markdown([*header, 'replay'], table)
 
 
 def main():

@@ -11,10 +11,8 @@ CPU time the launcher needs.
 
 import argparse
 import contextlib
-import os
 import pathlib
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,8 +20,8 @@ import time
 import psutil
 
 from tests.launch import machines as machines_lib
+from tests.launch import scripts
 
-_ROOT = pathlib.Path(__file__).parents[2]
 _MACHINES = 3
 _PATIENCE = 900.0  # Seconds.
 _WATCH_SECONDS = 30.0
@@ -60,60 +58,17 @@ sys.exit(launcher.launch(program, workdir=workdir, launch_type='ray',
 """
 
 
-class Crowd:
-  """A running program of many nodes."""
+def _num_attempts(folder):
+  """Returns how often each node was started."""
+  logs = (folder / 'processes').glob('actor-*.log')
+  return [path.read_text().count('--- ') for path in logs]
 
-  def __init__(self, number, machines, folder):
-    """Starts the program.
 
-    Args:
-      number: the number of nodes besides the coordinator.
-      machines: a `machines.Machines`.
-      folder: the directory for log files.
-    """
-    self._number = number
-    self._folder = folder / 'processes'
-    self.process = subprocess.Popen(
-      [
-        *machines.command_on(0),
-        *(sys.executable, '-c', _PROGRAM, str(number), machines.address),
-        *(str(machines_lib.RAY / 'python'), str(folder)),
-      ],
-      cwd=_ROOT,
-      env={**os.environ, **machines_lib.VARIABLES},
-      stderr=subprocess.DEVNULL,
-    )
-
-  def num_attempts(self):
-    """Returns how often each node was started."""
-    return [
-      path.read_text().count('--- ')
-      for path in self._folder.glob('actor-*.log')
-    ]
-
-  def wait_for(self, condition):
-    """Waits until a condition on `num_attempts` holds; returns the seconds."""
-    start = time.monotonic()
-    while True:
-      assert self.process.poll() is None, 'the launcher has ended'
-      assert time.monotonic() - start < _PATIENCE, self.num_attempts()
-      attempts = self.num_attempts()
-      if len(attempts) == self._number and condition(attempts):
-        return time.monotonic() - start
-      time.sleep(0.5)
-
-  def cpu_seconds(self):
-    """Returns the CPU time of the launcher and its driver."""
-    launcher = psutil.Process(self.process.pid)
-    times = [p.cpu_times() for p in (launcher, *launcher.children())]
-    return sum(t.user + t.system for t in times)
-
-  def end(self):
-    """Sends Ctrl-C; returns the seconds until the end."""
-    start = time.monotonic()
-    self.process.send_signal(signal.SIGINT)
-    assert self.process.wait(_PATIENCE) == 130
-    return time.monotonic() - start
+def _cpu_seconds(pid):
+  """Returns the CPU time of the launcher and its driver."""
+  launcher = psutil.Process(pid)
+  times = [p.cpu_times() for p in (launcher, *launcher.children())]
+  return sum(t.user + t.system for t in times)
 
 
 def _nodes_on(machines, machine):
@@ -134,29 +89,40 @@ def run(number):
     # Two machines can run all nodes.
     machines = machines_lib.Machines(_MACHINES, num_cpus=number // 2 + 1)
     stack.enter_context(contextlib.closing(machines))
-    crowd = Crowd(number, machines, folder)
-    stack.callback(crowd.process.kill)
+    python = str(machines_lib.RAY / 'python')
+    command = [
+      *(*machines.command_on(0), sys.executable, '-c', _PROGRAM),
+      *(str(number), machines.address, python, str(folder)),
+    ]
+    program = scripts.Program(command, machines_lib.VARIABLES, capture=False)
+    launcher = stack.enter_context(program).process
     on_each, lost = [], 0
 
-    def all_run(attempts):
-      if sum(attempts) != number + lost:
+    def all_run():
+      attempts = _num_attempts(folder)
+      if len(attempts) != number or sum(attempts) != number + lost:
         return False
       # An attempt is logged before its process runs.
       on_each[:] = [len(_nodes_on(machines, i)) for i in range(_MACHINES)]
       return sum(on_each) == number + 1
 
-    report('start of all nodes, s', f'{crowd.wait_for(all_run):.0f}')
+    def wait():
+      return scripts.wait_until(all_run, launcher, _PATIENCE, pause=0.5)
+
+    report('start of all nodes, s', f'{wait():.0f}')
     report('nodes on each machine', on_each)
     assert all(on_each)
-    used, start = crowd.cpu_seconds(), time.monotonic()
+    used, start = _cpu_seconds(launcher.pid), time.monotonic()
     time.sleep(_WATCH_SECONDS)
-    share = (crowd.cpu_seconds() - used) / (time.monotonic() - start)
+    share = (_cpu_seconds(launcher.pid) - used) / (time.monotonic() - start)
     report('cores used by launcher and driver', f'{share:.2f}')
     lost = on_each[2]
     machines.crash(2)
-    seconds = crowd.wait_for(all_run)
-    report('restart of the nodes of a crashed machine, s', f'{seconds:.0f}')
-    report('end after Ctrl-C, s', f'{crowd.end():.0f}')
+    report('restart of the nodes of a crashed machine, s', f'{wait():.0f}')
+    start = time.monotonic()
+    launcher.send_signal(signal.SIGINT)
+    assert launcher.wait(_PATIENCE) == 130
+    report('end after Ctrl-C, s', f'{time.monotonic() - start:.0f}')
     assert not any(_nodes_on(machines, i) for i in range(_MACHINES))
   return '\n'.join(table)
 

@@ -185,13 +185,15 @@ def processes_of(mark):
   return found
 
 
-def wait_until(condition, process=None, seconds=150):
-  deadline = time.monotonic() + seconds
+def wait_until(condition, process=None, seconds=150, pause=0.1, what=''):
+  """Waits for a condition, which fails with `what`; returns the seconds."""
+  start = time.monotonic()
   while not condition():
     if process is not None:
       assert process.poll() is None, process.communicate()
-    assert time.monotonic() < deadline
-    time.sleep(0.1)
+    assert time.monotonic() - start < seconds, what
+    time.sleep(pause)
+  return time.monotonic() - start
 
 
 def rows(workdir, label):

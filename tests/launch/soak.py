@@ -11,7 +11,6 @@ files and threads, and at most 2% more memory.
 
 import argparse
 import collections
-import csv
 import pathlib
 import re
 import signal
@@ -23,6 +22,7 @@ import matplotlib
 import numpy as np
 import psutil
 
+from bt_acme.evaluation import tables
 from tests.launch import scripts
 
 _PERIOD = 10.0  # Seconds between two samples.
@@ -102,19 +102,13 @@ def growth(samples):
 
 def table(samples):
   """Returns a table of the processes at 10%, 50% and 100% of the time."""
-  lines = [
-    '| process | memory, MB | growth, MB/h | files | threads |',
-    '|---|---|---|---|---|',
-  ]
+  rows = []
   for name, own in samples.items():
-    at = [own[len(own) // 10], own[len(own) // 2], own[-1]]
-    cells = [
-      ' '.join(f'{getattr(s, field):.0f}' for s in at)
-      for field in ('memory', 'files', 'threads')
-    ]
-    cells.insert(1, f'{growth(own):+.1f}')
-    lines.append(f'| {name} | {" | ".join(cells)} |')
-  return '\n'.join(lines)
+    at = zip(own[len(own) // 10], own[len(own) // 2], own[-1], strict=True)
+    _, memory, *others = (' '.join(f'{x:.0f}' for x in field) for field in at)
+    rows.append([name, memory, f'{growth(own):+.1f}', *others])
+  header = ['process', 'memory, MB', 'growth, MB/h', 'files', 'threads']
+  return tables.markdown(header, rows)
 
 
 def problems(samples):
@@ -137,11 +131,12 @@ def save(samples, folder):
   from matplotlib import pyplot as plt
 
   folder.mkdir(parents=True, exist_ok=True)
-  with (folder / 'soak.csv').open('w', newline='') as file:
-    writer = csv.writer(file)
-    writer.writerow(['process', *Sample._fields])
-    for name, own in samples.items():
-      writer.writerows([name, *sample] for sample in own)
+  rows = [
+    {'process': name, **sample._asdict()}
+    for name, own in samples.items()
+    for sample in own
+  ]
+  (folder / 'soak.csv').write_text(tables.csv_text(rows))
   units = {'memory': 'memory, MB', 'files': 'open files', 'threads': 'threads'}
   figure, axes = plt.subplots(1, 3, figsize=(12, 3.5), layout='constrained')
   for axis, (field, label) in zip(axes, units.items(), strict=True):
