@@ -1,6 +1,5 @@
 """Tests that an invalid workdir fails with one line, using little memory."""
 
-import json
 import pathlib
 import shutil
 
@@ -8,6 +7,7 @@ import pytest
 
 from bt_acme.cli import evaluation
 from tests import untrusted_test as hostile
+from tests.runtime import round_trips
 
 _RUN = pathlib.Path(__file__).parents[1] / 'data' / 'run_of_0_1_0'
 
@@ -27,17 +27,12 @@ def test_a_valid_workdir_is_loaded(folder):
 
 
 def edit(folder, change):
-  path = folder / 'config.json'
-  record = json.loads(path.read_text())
-  change(record)
-  path.write_text(json.dumps(record))
+  round_trips.edit(folder / 'config.json', change)
 
 
 def values(folder, **changes):
   path = folder / 'checkpoints' / 'checkpoint-1' / 'values.json'
-  record = json.loads(path.read_text())
-  record['values'].update(changes)
-  path.write_text(json.dumps(record))
+  round_trips.edit(path, lambda record: record['values'].update(changes))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Checkpoints that are either complete or absent."""
 
-import hashlib
 import json
 import os
 import pathlib
@@ -10,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 
+from bt_acme import untrusted
 from bt_acme.runtime import checkpoints
 from tests import untrusted_test as hostile
 from tests.runtime import round_trips
@@ -112,10 +112,10 @@ def four_terabytes(path):
   """Forges arrays with a valid checksum."""
   members = {'00000': hostile.header((10**12,)) + bytes(99)}
   hostile.write_zip(path / 'arrays.npz', members)
-  record = json.loads((path / 'values.json').read_text())
-  arrays = (path / 'arrays.npz').read_bytes()
-  record['arrays_sha256'] = hashlib.sha256(arrays).hexdigest()
-  (path / 'values.json').write_text(json.dumps(record))
+  checksum = untrusted.sha256(path / 'arrays.npz')
+  round_trips.edit(
+    path / 'values.json', lambda x: x.update(arrays_sha256=checksum)
+  )
 
 
 def with_replay(**replay):

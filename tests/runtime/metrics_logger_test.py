@@ -71,7 +71,7 @@ def test_a_non_finite_loss_is_written_with_one_warning(
     tmp_path, *({'learner_steps': i, 'loss': jnp.float32(x)} for i, x in losses)
   )
   assert [row['loss'] for row in scripts.rows(tmp_path, 'actor')] == [
-    *('1.0', 'nan', 'inf'),
+    *('1.0', 'nan', 'inf')
   ]
   assert caplog.text.count('Non-finite metric loss=nan') == 1
   assert 'loss=inf' not in caplog.text

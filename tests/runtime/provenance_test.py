@@ -16,6 +16,7 @@ import pytest
 from bt_acme import environments as env
 from bt_acme.config import run as run_config
 from bt_acme.runtime import executables, metrics_logger, provenance, seeds
+from tests.runtime import round_trips
 
 START = 1_700_000_000.0
 
@@ -138,9 +139,9 @@ def test_a_record_keeps_its_first_and_its_last_sessions(tmp_path, clock):
   session = provenance.current(str(tmp_path))
   assert session == provenance.Session(104, START + 104, 104.0)
   # A record from before the limit was introduced.
-  path = tmp_path / 'provenance.json'
-  del record['dropped']
-  path.write_text(json.dumps(record))
+  round_trips.edit(
+    tmp_path / 'provenance.json', lambda record: record.pop('dropped')
+  )
   assert provenance.current(str(tmp_path)).number == 101
 
 

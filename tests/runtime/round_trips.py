@@ -1,6 +1,7 @@
-"""Serialization round trips, and damage to saved files."""
+"""Serialization round trips, and changes of saved files."""
 
 import io
+import json
 
 from bt_acme.runtime import serialization
 
@@ -18,3 +19,11 @@ def flip(path, place=None):
   data = bytearray(path.read_bytes())
   data[len(data) // 2 if place is None else place] ^= 1
   path.write_bytes(data)
+
+
+def edit(path, change):
+  """Changes a JSON file with a function; returns the new value."""
+  value = json.loads(path.read_text())
+  change(value)
+  path.write_text(json.dumps(value))
+  return value

@@ -150,19 +150,12 @@ def later(seconds, part):
 die = both(work, end(_KILLED))
 
 
-class Server:
-  def reply(self):
-    return 1
-
-
 def make_program():
   program = lp.Program('test')
   for title in _TITLES:
     label, _, _ = title.partition('/')
-    is_server = label == 'server'
-    node = lp.CourierNode(Server) if is_server else lp.PyNode(print)
-    with program.group(label):
-      program.add_node(node)
+    kind = lp.CourierNode if label == 'server' else lp.PyNode
+    program.add_node(kind(print), label)
   return program
 
 
@@ -349,8 +342,7 @@ def test_failures_before_the_first_heartbeat_are_retried_elsewhere_later(
   launch, capsys
 ):
   code, engine = launch(
-    most=5,
-    actor_0=[die, fail, refuse, fail, both(work, fail), finish],
+    most=5, actor_0=[die, fail, refuse, fail, both(work, fail), finish]
   )
   assert code == 0
   starts = engine.times('start', 'actor/0')
@@ -453,9 +445,7 @@ def test_the_program_has_a_restart_budget(launch, capsys):
 def test_shutdown_timeouts(launch, capsys, deaf, coordinator, seconds):
   working = dict.fromkeys(('learner_0', 'actor_0', 'actor_1'), [work])
   code, engine = launch(
-    deaf=(deaf,),
-    coordinator_0=[both(work, coordinator), finish],
-    **working,
+    deaf=(deaf,), coordinator_0=[both(work, coordinator), finish], **working
   )
   assert engine.times('SIGKILL', f'{deaf}/0')[0] == seconds
   errors = capsys.readouterr().err

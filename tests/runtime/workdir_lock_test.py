@@ -154,9 +154,7 @@ def test_a_deleted_lock_file_can_be_taken_again(workdir):
 
 
 @pytest.mark.parametrize(
-  'pid, is_free',
-  [(os.getpid(), False), (2**30, True)],
-  ids=['alive', 'dead'],
+  'pid, is_free', [(os.getpid(), False), (2**30, True)], ids=['alive', 'dead']
 )
 def test_without_kernel_locks_the_process_id_decides(
   workdir, monkeypatch, pid, is_free

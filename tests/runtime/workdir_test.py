@@ -1,7 +1,6 @@
 """A workdir belongs to one run, and records whether it is completed."""
 
 import dataclasses
-import json
 import pathlib
 
 import pytest
@@ -10,6 +9,7 @@ from bt_acme import config as config_lib
 from bt_acme.config import run as run_config
 from bt_acme.runtime import resume_checks, workdir
 from tests.launch import scripts
+from tests.runtime import round_trips
 
 CONFIG = config_lib.R2D2Config()
 
@@ -21,10 +21,7 @@ def make_run(tmp_path, **changes):
 def edit(run, change):
   """Changes the record of a run; returns the new record."""
   path = pathlib.Path(run.workdir) / 'config.json'
-  identity = json.loads(path.read_text())
-  change(identity['config'])
-  path.write_text(json.dumps(identity))
-  return identity
+  return round_trips.edit(path, lambda identity: change(identity['config']))
 
 
 def test_recorded_settings_without_an_effect_have_their_defaults(tmp_path):

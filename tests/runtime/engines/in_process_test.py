@@ -319,17 +319,18 @@ def test_a_refused_run_writes_nothing(whole, agent, tmp_path):
 
 @pytest.fixture(name='fake_environments')
 def make_fake_environments(monkeypatch):
-  monkeypatch.setattr(environments, 'make_vector', make_fake_vector)
+  """Returns the list of the seeds with which environments are made."""
+  seeds = []
 
-
-def make_fake_vector(name, num_environments, *, seed, **kwargs):
-  del name, kwargs
-  return vector.VectorEnvironment(
-    [
-      fakes.MarkedEnvironment(environments.seed_of(seed, i) % 200)
-      for i in range(num_environments)
+  def make_vector(name, num_environments, *, seed, **kwargs):
+    seeds.append(seed)
+    marks = [
+      environments.seed_of(seed, i) % 200 for i in range(num_environments)
     ]
-  )
+    return vector.VectorEnvironment([*map(fakes.MarkedEnvironment, marks)])
+
+  monkeypatch.setattr(environments, 'make_vector', make_vector)
+  return seeds
 
 
 FAKE = {'env': 'fake', 'envs_per_actor': 3, 'num_evaluators': 0, 'seed': 3}
@@ -393,29 +394,14 @@ def test_a_resume_does_not_change_evaluations(tmp_path):
   assert whole == resumed and len({row[1] for row in whole}) > 2
 
 
-class Stateless(fakes.MarkedEnvironment):
-  """An environment whose state cannot be saved."""
-
-  state = None
-
-
 def test_new_episodes_start_where_the_old_ones_cannot_be_saved(
-  tmp_path, monkeypatch, caplog
+  fake_environments, tmp_path, monkeypatch, caplog
 ):
-  seeds = []
-
-  def make_vector(name, num_environments, *, seed, **kwargs):
-    del name, kwargs
-    seeds.append(seed)
-    return vector.VectorEnvironment(
-      [Stateless(i) for i in range(num_environments)]
-    )
-
-  monkeypatch.setattr(environments, 'make_vector', make_vector)
+  monkeypatch.setattr(fakes.MarkedEnvironment, 'state', None)
   agent = make_agent('r2d2', env='fake', initial_priority='largest')
   folder = tmp_path / 'run'
   start(folder, agent, {100: interrupt}, **FAKE)
-  assert 'Stateless cannot be saved' in caplog.text
+  assert 'MarkedEnvironment cannot be saved' in caplog.text
   before = read(folder, 'actor')
   steps = policy_of(folder, agent, **FAKE).actor_steps
   start(folder, agent, **FAKE)
@@ -424,7 +410,7 @@ def test_new_episodes_start_where_the_old_ones_cannot_be_saved(
   # Each new episode started after the stop; no old episode was continued.
   started = [int(row['episode_length']) for row in after[len(before) :]]
   assert 0 < sum(started) <= STEPS + 3 - steps
-  assert len(set(seeds)) == 2  # Not the first episodes again.
+  assert len(set(fake_environments)) == 2  # Not the first episodes again.
 
 
 @pytest.mark.usefixtures('fake_environments')

@@ -12,11 +12,7 @@ import types
 import pytest
 
 from bt_acme.runtime import events, heartbeats
-from bt_acme.runtime.engines import (
-  node_process,
-  private_network,
-  processes,
-)
+from bt_acme.runtime.engines import node_process, private_network, processes
 from tests.launch import scripts
 from tests.runtime import programs
 
@@ -61,14 +57,16 @@ def test_processes_have_their_own_network_and_end_with_their_launcher(tmp_path):
     scripts.wait_until(lambda: not run.survivors(), seconds=5)
 
 
+def command_of(*words):
+  return types.SimpleNamespace(command_as_list=[sys.executable, *words])
+
+
 def run_node(*codes, open_ports=True, **environment):
   """Runs Python code in each attempt of a node; returns all posted events."""
   queue, posted = events.EventQueue(), []
   engine = processes.Processes(queue, open_ports=open_ports)
   for code in codes:
-    words = [sys.executable, '-c', code]
-    command = types.SimpleNamespace(command_as_list=words)
-    engine.start('worker/0', command, environment)
+    engine.start('worker/0', command_of('-c', code), environment)
     posted.append(queue.get(timeout=30))
     while not isinstance(posted[-1], events.NodeExited):
       posted.append(queue.get(timeout=30))
@@ -124,9 +122,8 @@ os.write(1, b'!')
 
 def test_a_node_that_could_not_be_started_takes_signals_and_is_released():
   engine = processes.Processes(events.EventQueue(), open_ports=True)
-  command = types.SimpleNamespace(command_as_list=[sys.executable])
   with pytest.raises(OSError, match='Argument list too long'):
-    engine.start('worker/0', command, {'LONG': 'x' * 1_000_000})
+    engine.start('worker/0', command_of(), {'LONG': 'x' * 1_000_000})
   for signum in (signal.SIGTERM, signal.SIGKILL):
     engine.signal('worker/0', signum)
   engine.release('worker/0')
@@ -138,8 +135,7 @@ def test_a_process_that_cannot_be_killed_is_left_behind(monkeypatch):
   monkeypatch.setattr(node_process, 'send', lambda *args: None)
   queue = events.EventQueue()
   engine = processes.Processes(queue, open_ports=True)
-  words = [sys.executable, '-c', 'import time; time.sleep(60)']
-  command = types.SimpleNamespace(command_as_list=words)
+  command = command_of('-c', 'import time; time.sleep(60)')
   engine.start('worker/0', command, {})
   process, thread = engine._processes['worker/0']
   engine.release('worker/0')

@@ -77,10 +77,11 @@ def start_machines():
       yield machines
 
 
-class Driven:
+class Driven(contextlib.ExitStack):
   """An engine under test, with all events that it has posted."""
 
   def __init__(self, address, places=''):
+    super().__init__()
     self._queue = events.EventQueue()
     self.engine = ray_cluster.RayCluster(
       self._queue,
@@ -89,7 +90,7 @@ class Driven:
       places=placement.parse(places),
     )
     self.posted = []
-    self.close = self.engine.close
+    self.callback(self.engine.close)
 
   def wait_for(self, kind, title, seconds=60):
     """Returns the next event of this kind from a node."""
@@ -114,10 +115,6 @@ class Driven:
     return json.loads(self.output(title))
 
 
-def driven(address, places=''):
-  return contextlib.closing(Driven(address, places))
-
-
 @pytest.fixture(name='command')
 def make_command(tmp_path):
   path = tmp_path / 'job.pkl'
@@ -131,7 +128,7 @@ def make_command(tmp_path):
 
 
 def test_a_node_prints_exits_and_restarts(machines, command):
-  with driven(machines.address) as run:
+  with Driven(machines.address) as run:
     run.engine.place('replay/0', 2)
     placed = run.wait_for(events.NodeScheduled, 'replay/0')
     hosts, ports = zip(*(a.split(':') for a in placed.addresses), strict=True)
@@ -160,7 +157,7 @@ def test_a_node_prints_exits_and_restarts(machines, command):
 
 
 def test_a_node_restarts_without_its_file(machines, command, tmp_path):
-  with driven(machines.address) as run:
+  with Driven(machines.address) as run:
     run.engine.place('actor/0', 0)
     run.engine.start('actor/0', command(), {})
     # A signal that precedes the process applies to this attempt.
@@ -180,7 +177,7 @@ def test_a_node_restarts_without_its_file(machines, command, tmp_path):
 def test_a_lost_node_is_placed_again_and_ends_with_the_engine(
   machines, command
 ):
-  with driven(machines.address) as run:
+  with Driven(machines.address) as run:
     run.engine.place('actor/0', 0)
     run.engine.start('actor/0', command(), {})
     lost = psutil.Process(run.wait_for_line('actor/0')['pid'])
@@ -205,7 +202,7 @@ def test_a_lost_node_is_placed_again_and_ends_with_the_engine(
 def test_a_node_that_fits_no_machine_reports_the_reason(
   machines, place, wanted
 ):
-  with driven(machines.address, f'actor:{place};evaluator:role=second') as run:
+  with Driven(machines.address, f'actor:{place};evaluator:role=second') as run:
     for title in ('actor/0', 'evaluator/0'):
       run.engine.place(title, 1)
     reason = run.wait_for(events.NodePending, 'actor/0').reason
@@ -215,7 +212,7 @@ def test_a_node_that_fits_no_machine_reports_the_reason(
 
 
 def test_a_missing_cluster_ends_the_nodes(machines):
-  with driven('127.0.0.1:9') as run:
+  with Driven('127.0.0.1:9') as run:
     run.engine.place('actor/0', 0)
     ended = run.wait_for(events.NodeExited, 'actor/0')
     assert ended.reason.startswith('lost the connection to Ray: no answer from')
