@@ -5,6 +5,7 @@ are recorded by directory or name, in the order of their extra actions.
 """
 
 import dataclasses
+import os
 import pathlib
 import shutil
 from collections.abc import Sequence
@@ -223,5 +224,7 @@ def _not_kept(
 
 def _copies(workdir: str) -> dict[int, pathlib.Path]:
   """Returns the directories of the copied behaviors, by behavior index."""
-  paths = (pathlib.Path(workdir) / _COPIES).glob('*/*')
+  folder = pathlib.Path(workdir) / _COPIES
+  # Unlike pathlib, os.path does not raise if the name is too long.
+  paths = folder.glob('*/*') if os.path.isdir(folder) else ()
   return {int(p.parent.name): p for p in paths if p.parent.name.isdecimal()}

@@ -32,6 +32,13 @@ def test_a_replay_in_this_process_has_no_codec():
     starting.check(run_config.RunConfig(lp_launch_type='in_process'), agent)
 
 
+def test_a_name_of_a_workdir_that_is_too_long_is_refused_in_one_line():
+  agent = assembly.Agent(fakes.make_config(), fakes.SPEC)
+  run = run_config.RunConfig(workdir='x' * 300)
+  with pytest.raises(ValueError, match="xxx' is not writable"):
+    starting.start(run, agent)
+
+
 @pytest.mark.parametrize(
   'settings, message',
   [
