@@ -53,9 +53,9 @@ def make_run(tmp_path_factory):
 def make_train(run):
   """Returns a function that runs a small run."""
 
-  def train(script, workdir, *arguments):
+  def train(script, workdir, *arguments, **options):
     settings = (*scripts.TINY, IN_PROCESS, f'--workdir={workdir}')
-    return run(script, *settings, *arguments)
+    return run(script, *settings, *arguments, **options)
 
   return train
 
@@ -68,12 +68,11 @@ def make_train(run):
   ],
 )
 def test_a_full_disk_is_reported_in_one_line(
-  run, tmp_path, script, argument, largest_file
+  train, tmp_path, script, argument, largest_file
 ):
-  code, _, errors = run(
-    *(script, *scripts.TINY, IN_PROCESS, argument.format(tmp_path)),
-    *(f'--workdir={tmp_path / "run"}', '--max_actor_steps=200'),
-    largest_file=largest_file,
+  arguments = argument.format(tmp_path), '--max_actor_steps=200'
+  code, _, errors = train(
+    script, tmp_path / 'run', *arguments, largest_file=largest_file
   )
   assert code == 1
   assert 'Traceback' not in errors and '\nerror: ' in f'\n{errors}', errors
@@ -162,8 +161,7 @@ def test_transfer_stores_the_behavior(ngu, train, tmp_path):
   run = bt_acme.load_run(workdir)
   assert run.agent.behaviors[1].name == 'action_repeat'
   np.testing.assert_equal(
-    run.agent.behaviors[0].variables,
-    bt_acme.load_behavior(ngu[0]).variables,
+    run.agent.behaviors[0].variables, bt_acme.load_behavior(ngu[0]).variables
   )
   # The number of evaluation episodes stays as in the command.
   run.resume(600)
@@ -183,7 +181,7 @@ def test_transfer_stores_the_behavior(ngu, train, tmp_path):
   assert identity['behaviors'] == [moved, 'action_repeat']
   record = json.loads((workdir / 'provenance.json').read_text())
   assert record['params_sha256']['behaviors'] == [
-    *(run.agent.behaviors[0].params_sha256, 'action_repeat'),
+    *(run.agent.behaviors[0].params_sha256, 'action_repeat')
   ]
   assert len(record['sessions']) == 2
   # Runs of earlier versions have no copy; they load the recorded directory.

@@ -24,11 +24,11 @@ def run_ngu(tmp_path_factory, server):
   endless = ('--max_actor_steps=10000000', '--num_evaluators=0')
   with scripts.Script(*arguments, *endless) as process:
     scripts.wait_until(
-      lambda: len(scripts.rows(workdir, 'actor')) >= 2, process.process
-    )
-    scripts.wait_until(
-      lambda: any(
-        int(row['replay_size']) > 40 for row in scripts.rows(workdir, 'learner')
+      lambda: (
+        len(scripts.rows(workdir, 'actor')) >= 2
+        and any(
+          int(x['replay_size']) > 40 for x in scripts.rows(workdir, 'learner')
+        )
       ),
       process.process,
     )

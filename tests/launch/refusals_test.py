@@ -5,7 +5,23 @@ import sys
 
 import pytest
 
+from tests.launch import scripts
+
 _ON_RAY = '--lp_launch_type=ray --ray_address=1.2.3.4:5 --ray_python='
+
+
+@pytest.fixture(name='refuse')
+def make_refuse(server, tmp_path):
+  """Returns a function that runs a command that must be refused."""
+
+  def refuse(script, *arguments):
+    code, output, errors = server.train(script, tmp_path / 'run', *arguments)
+    assert code == 2, errors
+    assert errors.startswith('error: ') and errors.count('\n') == 1, errors
+    assert not output and not scripts.contents(tmp_path)
+    return errors
+
+  return refuse
 
 
 # The tests of `config` and `cli` check more messages about single settings.
