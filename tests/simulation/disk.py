@@ -43,11 +43,11 @@ class Process:
     on_crash: called after a planned crash.
   """
 
+  is_dead = cuts = False
+  operations_left = None
+
   def __init__(self, name):
     self.name = name
-    self.is_dead = False
-    self.operations_left = None
-    self.cuts = False
     self.on_crash = lambda: None
 
   def operate(self):

@@ -84,24 +84,21 @@ class Process(disk_lib.Process):
     open_files: closes the process's files when it ends, like the kernel.
   """
 
+  node = None
+  is_serving = is_frozen = is_cut_off = is_told_to_stop = has_started = False
+  lost_call = ''
+  thaws = float('inf')
+  last_heartbeat = -float('inf')
+  waits_until = 0.0
+  wake_ups = 0
+
   def __init__(self, title, attempt, machine):
     super().__init__(f'{title} {attempt}')
     self.title = title
     self.attempt = attempt
     self.machine = machine
-    self.node = None
-    self.is_serving = False
-    self.is_frozen = False
-    self.is_cut_off = False
-    self.is_told_to_stop = False
-    self.lost_call = ''
-    self.thaws = float('inf')
-    self.waits_until = 0.0
     self.open_files = contextlib.ExitStack()
     self.servers = []
-    self.has_started = False
-    self.last_heartbeat = -float('inf')
-    self.wake_ups = 0
 
   def die(self):
     super().die()

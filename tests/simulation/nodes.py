@@ -53,10 +53,8 @@ class Event:
   """`threading.Event` of a simulated node."""
 
   clock = None
-
-  def __init__(self):
-    self._is_set = False
-    self._deadline = None
+  _is_set = False
+  _deadline = None
 
   def set(self):
     self._is_set = True
@@ -106,7 +104,7 @@ class Learner:
   Its store of the scores of flights is real.
   """
 
-  max_priority = 1.0
+  learner_steps = replay_size = 0
   template = {'steps': jax.ShapeDtypeStruct((2,), np.int64)}
 
   def __init__(self, context, logger, on_step):
@@ -118,8 +116,6 @@ class Learner:
     self._on_step = on_step
     self.scores = behavior_scores.ScoreStore(AGENT)
     self.statistics = statistics_store.StatisticsStore()  # Stays empty.
-    self.learner_steps = 0
-    self.replay_size = 0
 
   @property
   def variables(self):
@@ -164,31 +160,12 @@ def export(folder, *, variables, actor_steps, **others):
     (path / 'params.json').write_text(text)
 
 
-class FakeNode:
-  """A node that does nothing."""
-
-  is_warm = True
-
-  def start(self):
-    pass
-
-  def iterate(self):
-    return 1.0
-
-  def stop(self):
-    pass
-
-  def close(self):
-    pass
-
-
-class Replay(FakeNode):
+class Replay(node_lib.Node):
   """Replay server that only counts its sequences."""
 
-  def __init__(self, run):
-    self._run = run
-    self.size = 0
-    self._number = 0
+  is_warm = True
+  size = 0
+  _number = 0
 
   def start(self):
     if not self._run.checkpoint_replay:
@@ -214,22 +191,19 @@ class Replay(FakeNode):
     (folder / 'DONE').write_text('')
     return str(folder)
 
+  def iterate(self):
+    return 1.0
+
   def stop(self):
     if self._run.checkpoint_replay:
       replay_checkpoints.wait_until_unused(self._run, _REPLAY_ENDS_SECONDS)
 
 
-class Inference(FakeNode):
+class Inference(node_lib.Node):
   """Inference server without a policy."""
 
-  is_warm = False
-
-  def __init__(self, context):
-    self._context = context
-
   def start(self):
-    assert self._context.learner is not None
-    self._context.learner.get_variables(['policy'])
+    self._learner.get_variables(['policy'])
 
   def act(self):
     self.is_warm = True
@@ -290,8 +264,7 @@ class Actor(actor_node.ActorNode):
   """The actor node with fake environments."""
 
   def _make_groups(self):
-    assert self._context.learner is not None
-    self._context.learner.get_statistics(0, 1)
+    self._learner.get_statistics(0, 1)
     number = self._run.envs_per_actor
     return [Group(self._index, number, self._context, self.numbers)]
 
@@ -344,14 +317,14 @@ def make_program(run, simulation):
     groups.setdefault(label, []).append(ProgramNode(make_node, ports))
 
   partial = functools.partial
-  add('replay', lambda context: Replay(run), ports=1)
+  add('replay', partial(Replay, run), ports=1)
   add('coordinator', partial(coordinator.Coordinator, run, Nothing), ports=1)
   make_learner = partial(_make_learner, simulation)
   node = partial(learner_node.LearnerNode, run, AGENT, make_learner)
   add('learner', node, 'coordinator', 'replay', ports=1)
   clients = ['coordinator', 'learner', 'replay']
   if run.inference == 'server':
-    add('inference', Inference, 'learner', ports=1)
+    add('inference', partial(Inference, run), 'learner', ports=1)
     clients.append('inference')
   for index in range(run.num_actors):
     add('actor', partial(Actor, run, AGENT, index, None), *clients)

@@ -142,10 +142,7 @@ def _(real, self):
 
 NAMES = tuple(_BUGS)
 # Bugs that need a rare sequence of failures, often more than 20,000 of them.
-RARE = (
-  'a restart is never forgotten',
-  'a failed final save is ignored',
-)
+RARE = ('a restart is never forgotten', 'a failed final save is ignored')
 
 
 @contextlib.contextmanager

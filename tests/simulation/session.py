@@ -121,6 +121,15 @@ class Session:
     error: the violation or other error that ended the history, if any.
   """
 
+  engine = error = _queue = None
+  dilation = 1.0
+  is_full = is_interrupted = _power_failed = False
+  was_full = False  # Whether the disk was full during this command.
+  # The time of the last fault; None once the run has recovered.
+  _struck = None
+  _number = 0  # Number of the latest wait for recovery.
+  _num_commands = 0
+
   def __init__(self, history, root):
     self._history = history
     self._faults = list(history.faults)
@@ -133,25 +142,13 @@ class Session:
     self.processes = []
     self.launcher = disk_lib.Process('launcher')
     self.launcher.is_dead = True
-    self.engine = None
-    self.dilation = 1.0
     self.run = _draw_run(settings, root / 'runs' / 'run')
     self._settings = settings
     self.episode_numbers = itertools.count()
     self.ledger = invariants.Ledger(self)
-    self.is_full = False
     self.events = []
     self.recoveries = []
-    self.error = None
-    self._queue = None
     self._missing = set()  # Nodes that have not recovered.
-    # The time of the last fault; None once the run has recovered.
-    self._struck = None
-    self._number = 0  # Number of the latest wait for recovery.
-    self._power_failed = False
-    self.is_interrupted = False
-    self._num_commands = 0
-    self.was_full = False  # Whether the disk was full during this command.
 
   def play(self):
     """Plays the history, checking the invariants after each fault."""
@@ -340,8 +337,7 @@ class Session:
     if what in MACHINE_FAULTS:
       return self._strike_machine(fault, generator)
     method = '_' + what.lower().replace(' ', '_').replace('-', '_')
-    seconds = getattr(self, method)(generator)
-    return seconds
+    return getattr(self, method)(generator)
 
   def _strike_node(self, fault, generator):
     processes = [p for p in self.processes if not p.is_cut_off]
@@ -387,12 +383,9 @@ class Session:
     return seconds
 
   def _power_fails(self, generator):
-    self._kill_launcher(generator, power_fails=True)
+    self._launcher_killed(generator, power_fails=True)
 
-  def _launcher_killed(self, generator):
-    self._kill_launcher(generator, power_fails=False)
-
-  def _kill_launcher(self, generator, *, power_fails):
+  def _launcher_killed(self, generator, power_fails=False):
     """Kills the launcher during an operation of any process."""
     launcher = self.launcher
     candidates = [launcher, *self.processes]
@@ -455,11 +448,7 @@ class Session:
     """Simulates an hour with few events."""
     seconds = generator.uniform(1.1, 2.0) * nodes.HOUR
     self.dilation = _QUIET_DILATION
-
-    def end():
-      self.dilation = 1.0
-
-    self.clock.after(seconds, end)
+    self.clock.after(seconds, lambda: setattr(self, 'dilation', 1.0))
     return seconds
 
 
