@@ -295,7 +295,7 @@ class Chaos:
       lambda: self.processes().keys() <= self._known(),
       'a process was left behind',
     )
-    _, values = scripts.checkpoint(self.workdir)  # It can be read.
+    values = scripts.checkpoint(self.workdir)  # It can be read.
     steps = [int(row['actor_steps']) for row in self._rows('actor')]
     assert steps == sorted(steps), 'steps decrease in the log of the actors'
     counts = values['counts']
@@ -314,12 +314,12 @@ class Chaos:
     """Runs to a budget, and checks the result."""
     self.script.process.send_signal(signal.SIGINT)
     assert self.script.process.wait(_END_SECONDS) == 130
-    _, values = scripts.checkpoint(self.workdir)
+    values = scripts.checkpoint(self.workdir)
     self._budget = values['counts']['actor_steps'] + _MORE_STEPS
     self._start()
     assert self.script.process.wait(_PATIENCE) == 0
     assert not self.processes()
-    _, values = scripts.checkpoint(self.workdir)
+    values = scripts.checkpoint(self.workdir)
     over = values['counts']['actor_steps'] - self._budget
     assert 0 <= over < _OVERSHOOT, over
     points = {int(r['evaluation_point']) for r in self._rows('evaluator')}

@@ -89,7 +89,7 @@ def run_ngu(tmp_path_factory, train):
     scripts.wait_until(lambda: scripts.rows(workdir, 'learner'), script.process)
     script.process.send_signal(signal.SIGINT)
     interrupted = script.end(60)  # 15 s on an idle machine.
-  budget = scripts.checkpoint(workdir)[1]['counts']['actor_steps'] + 600
+  budget = scripts.checkpoint(workdir)['counts']['actor_steps'] + 600
   arguments = (*arguments[:-1], f'--max_actor_steps={budget}')
   return workdir, interrupted, budget, train('run_ngu', workdir, *arguments)
 

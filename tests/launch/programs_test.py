@@ -35,7 +35,7 @@ def run_ngu(tmp_path_factory, server):
     process.process.send_signal(signal.SIGINT)
     interrupted = process.end(60)  # 15 s on an idle machine.
   first = scripts.checkpoint(workdir)
-  budget = first[1]['counts']['actor_steps'] + 600
+  budget = first['counts']['actor_steps'] + 600
   arguments = (*arguments, f'--max_actor_steps={budget}')
   resumed = server.train(*arguments, '--inference=server')
   return {
@@ -53,7 +53,7 @@ def test_an_interrupted_run_ends_cleanly_and_saves_its_state(ngu):
   assert code == 130, errors
   assert output.endswith('\nStopped. Rerun the same command to resume.\n')
   assert 'Traceback' not in errors
-  _, values = ngu['first']
+  values = ngu['first']
   assert values['counts']['learner_steps'] >= 1
   assert values['learner']['learner_steps'] == values['counts']['learner_steps']
   assert values['counts']['actor_steps'] > 0
@@ -65,7 +65,7 @@ def test_resumed_run_continues(ngu):
   assert code == 0, errors
   assert output.startswith('Resuming NGUConfig')
   assert str(ngu['workdir'] / 'behavior') in output
-  (_, values), (_, values_after) = ngu['first'], ngu['second']
+  values, values_after = ngu['first'], ngu['second']
   # Both sessions together exceed the budget by less than a step of all
   # environments.
   steps, steps_after = (
@@ -134,7 +134,7 @@ def run_bt(ngu, server):
   Two actors and an inference server share learned priorities.
   """
   folder = ngu['workdir'] / 'behavior'
-  before = {p.name: p.read_bytes() for p in folder.iterdir()}
+  before = scripts.contents(folder)
   workdir = ngu['workdir'].with_name('bt')
   result = server.train(
     'run_bt',
@@ -159,7 +159,7 @@ def test_transfer_of_the_exported_behavior(bt):
   assert code == 0, errors
   assert output.startswith('Starting BTConfig')
   # The behavior's files are unchanged.
-  assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+  assert scripts.contents(folder) == before
   actor, evaluator, learner = (
     scripts.rows(workdir, label) for label in ('actor', 'evaluator', 'learner')
   )
@@ -184,7 +184,7 @@ def test_actors_share_learned_priorities(bt):
   for row in scripts.rows(workdir, 'evaluator'):
     assert not row.keys() & {*names}
   # One behavior flies in each episode, and each episode counts once.
-  (scores,) = scripts.checkpoint(workdir)[1]['learner']['flight_scores']
+  (scores,) = scripts.checkpoint(workdir)['learner']['flight_scores']
   assert scores['counts'] == [flown.count(0), flown.count(1)]
   assert sum(scores['counts']) > 1
 
@@ -241,5 +241,5 @@ def test_an_actor_that_fails_ends_the_program(tmp_path, server):
   assert "RuntimeError: behavior 'mine' raised StopIteration:" in report
   assert 'at actor step 3 of environment 0' in report
   # The state of the learner is saved all the same.
-  _, values = scripts.checkpoint(tmp_path / 'run')
+  values = scripts.checkpoint(tmp_path / 'run')
   assert values['learner']['learner_steps'] == 0

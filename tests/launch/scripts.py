@@ -205,15 +205,12 @@ def rows(workdir, label):
 
 
 def checkpoint(workdir):
-  """Returns the arrays and values of the newest checkpoint."""
-  path = max(
-    (workdir / 'checkpoints').glob('checkpoint-*'),
-    key=lambda path: int(path.name.split('-')[1]),
-  )
+  """Returns the values of the newest checkpoint, whose arrays are readable."""
+  paths = (workdir / 'checkpoints').glob('checkpoint-*')
+  path = max(paths, key=lambda path: int(path.name.split('-')[1]))
   with np.load(path / 'arrays.npz') as arrays:
-    return dict(arrays), json.loads((path / 'values.json').read_text())[
-      'values'
-    ]
+    assert dict(arrays)
+  return json.loads((path / 'values.json').read_text())['values']
 
 
 def seen(values):
