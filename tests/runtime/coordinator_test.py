@@ -1,5 +1,6 @@
 """The coordinator's counts, phases and logs, without other processes."""
 
+import contextlib
 import errno
 import itertools
 import threading
@@ -15,23 +16,20 @@ from tests.runtime import contexts
 START = {'actor_steps': 0, 'learner_steps': 0}
 
 
-@pytest.fixture(name='make')
-def make_coordinator(tmp_path):
-  made = []
+@pytest.fixture(name='stop')
+def make_stop():
+  return threading.Event()
 
-  def make(context=None, **changes):
-    settings = {'max_actor_steps': 100, 'num_evaluators': 2, **changes}
-    run = run_config.RunConfig(workdir=str(tmp_path), **settings)
-    made.append(
-      coordinator_lib.Coordinator(
-        run, progress.Progress, context or contexts.make()
-      )
-    )
-    return made[-1]
 
-  yield make
-  for coordinator in made:
-    coordinator.close()
+@pytest.fixture(name='coordinator')
+def make_coordinator(tmp_path, stop):
+  run = run_config.RunConfig(
+    workdir=str(tmp_path), max_actor_steps=100, num_evaluators=2
+  )
+  context = contexts.make(stop)
+  coordinator = coordinator_lib.Coordinator(run, progress.Progress, context)
+  with contextlib.closing(coordinator):
+    yield coordinator
 
 
 def lease_all(coordinator, size, actor=0, attempt=0):
@@ -41,8 +39,7 @@ def lease_all(coordinator, size, actor=0, attempt=0):
   return granted[:-1]
 
 
-def test_a_failed_actor_returns_its_lease(make, tmp_path):
-  coordinator = make()
+def test_a_failed_actor_returns_its_lease(coordinator, tmp_path):
   assert coordinator.lease(0, 0, 60) == 60
   assert coordinator.lease(1, 0, 60) == 40
   coordinator.report_acting(0, 0, 25, [{'episode_return': 1.0}])
@@ -60,23 +57,20 @@ def test_a_failed_actor_returns_its_lease(make, tmp_path):
   assert [row['episode_return'] for row in rows] == ['1.0']
 
 
-def test_steps_beyond_a_lease_are_taken_from_the_budget(make):
-  coordinator = make()
+def test_steps_beyond_a_lease_are_taken_from_the_budget(coordinator):
   coordinator.lease(0, 0, 50)
   coordinator.report_acting(0, 0, 53, [])
   assert lease_all(coordinator, 100, actor=0, attempt=1) == [47]
 
 
 @pytest.mark.parametrize('taken, left', [(60, [32, 8]), (100, []), (130, [])])
-def test_a_resumed_run_has_the_rest_of_the_budget(make, taken, left):
-  coordinator = make()
+def test_a_resumed_run_has_the_rest_of_the_budget(coordinator, taken, left):
   coordinator.resume({'actor_steps': taken, 'learner_steps': 3})
   assert lease_all(coordinator, 32) == left
   assert coordinator.get_counts() == {'actor_steps': taken, 'learner_steps': 3}
 
 
-def test_a_run_goes_through_its_phases(make):
-  coordinator = make()
+def test_a_run_goes_through_its_phases(coordinator):
 
   def phase():
     assert coordinator.iterate() is not None
@@ -100,9 +94,7 @@ def test_a_run_goes_through_its_phases(make):
   assert coordinator.poll()[0] == node.Phase.DONE == 4
 
 
-def test_a_stopping_coordinator_waits_for_the_learner(make):
-  stop = threading.Event()
-  coordinator = make(contexts.make(stop))
+def test_a_stopping_coordinator_waits_for_the_learner(coordinator, stop):
   coordinator.resume(START)
   stop.set()
   thread = threading.Thread(target=coordinator.run, daemon=True)
@@ -115,8 +107,7 @@ def test_a_stopping_coordinator_waits_for_the_learner(make):
   assert not thread.is_alive()
 
 
-def test_episodes_are_logged_with_their_actor_steps(make, tmp_path):
-  coordinator = make()
+def test_episodes_are_logged_with_their_actor_steps(coordinator, tmp_path):
   coordinator.resume({'learner_steps': 5, 'actor_steps': 10})
   row = {'episode_return': 2.0, 'episode_length': 7}
   rows = [row, {**row, 'episode_return': 4.0}]
@@ -152,9 +143,8 @@ def make_failure(monkeypatch):
 
 
 def test_a_write_error_loses_no_row_of_an_evaluation(
-  make, tmp_path, fail_to_write
+  coordinator, tmp_path, fail_to_write
 ):
-  coordinator = make()
   rows = [{'evaluation_point': 0, 'episode_return': i} for i in range(3)]
   fail_to_write(1)
   with pytest.raises(OSError, match='no answer'):
@@ -165,9 +155,8 @@ def test_a_write_error_loses_no_row_of_an_evaluation(
 
 
 def test_a_write_error_loses_no_row_of_counted_steps(
-  make, tmp_path, fail_to_write
+  coordinator, tmp_path, fail_to_write
 ):
-  coordinator = make()
   coordinator.resume(START)
   fail_to_write(4)
   rows = [{'episode_return': i} for i in range(4)]
@@ -182,9 +171,8 @@ def test_a_write_error_loses_no_row_of_counted_steps(
 
 
 def test_evaluations_wait_until_the_disk_has_space(
-  make, tmp_path, limit_file_size
+  coordinator, tmp_path, limit_file_size
 ):
-  coordinator = make()
 
   def report(point):
     row = {'evaluation_point': point, 'episode_return': 1.0}

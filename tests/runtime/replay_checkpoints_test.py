@@ -1,5 +1,6 @@
 """Checkpoints of the tables of a real Reverb server, with faults."""
 
+import contextlib
 import gc
 import itertools
 import pathlib
@@ -98,8 +99,7 @@ def test_a_replay_is_restored_exactly(saved, tmp_path):
   assert [priority for priority, _ in held.values()].count(3.5) == 4
   # An interrupted save is removed.
   (replay_checkpoints.scratch(run) / 'partial').mkdir()
-  replay = serve(run)
-  try:
+  with contextlib.closing(serve(run)) as replay:
     assert not list(replay_checkpoints.scratch(run).iterdir())
     # Sampling resumes immediately, at the same rate.
     assert replay.info().rate_limiter_info == limiter
@@ -110,8 +110,6 @@ def test_a_replay_is_restored_exactly(saved, tmp_path):
     priorities = {priority for priority, _ in after.values()}
     assert len(after) == 12 and priorities >= {100, 101, 102}
     assert len(set(held) - set(after)) == 1
-  finally:
-    replay.close()
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,11 @@ def make_folder(tmp_path):
   return str(tmp_path / 'checkpoints')
 
 
+@pytest.fixture(name='writer')
+def make_writer(source, folder):
+  return saver.Saver(folder, source.take, source.clear)
+
+
 def wait(writer):
   writer._task.join(_SECONDS)
   assert writer.is_idle
@@ -81,8 +86,7 @@ def finish(writer, last):
     wait(writer)
 
 
-def test_learning_continues_while_the_replay_is_written(source, folder):
-  writer = saver.Saver(folder, source.take, source.clear)
+def test_learning_continues_while_the_replay_is_written(writer, source, folder):
   assert writer.is_idle
   writer.begin(state(1))
   assert source.asked.acquire(timeout=_SECONDS)
@@ -95,8 +99,9 @@ def test_learning_continues_while_the_replay_is_written(source, folder):
   assert source.cleared == 1 and replay.sha256 == {'chunks': '1'}
 
 
-def test_no_more_than_two_replays_are_on_the_disk(source, folder, tmp_path):
-  writer = saver.Saver(folder, source.take, source.clear)
+def test_no_more_than_two_replays_are_on_the_disk(
+  writer, source, folder, tmp_path
+):
   for number in range(1, 5):
     source.may_write.clear()
     writer.begin(state(number))
@@ -118,8 +123,7 @@ def test_no_more_than_two_replays_are_on_the_disk(source, folder, tmp_path):
   assert len(list(pathlib.Path(folder).iterdir())) == 2
 
 
-def test_after_a_timeout_the_previous_replay_is_reused(source, folder):
-  writer = saver.Saver(folder, source.take, source.clear)
+def test_after_a_timeout_the_previous_replay_is_reused(writer, source, folder):
   source.may_write.set()
   writer.begin(state(1))
   wait(writer)
@@ -132,8 +136,7 @@ def test_after_a_timeout_the_previous_replay_is_reused(source, folder):
   assert newest(folder)[0] == 2 and len(os.listdir(folder)) == 2
 
 
-def test_without_a_previous_replay_the_timeout_omits_it(source, folder):
-  writer = saver.Saver(folder, source.take, source.clear)
+def test_without_a_previous_replay_the_timeout_omits_it(writer, source, folder):
   writer.begin(state(1))
   assert source.asked.acquire(timeout=_SECONDS)
   writer.finish(state(2), seconds=0.1)
@@ -143,10 +146,11 @@ def test_without_a_previous_replay_the_timeout_omits_it(source, folder):
 
 
 # tests/runtime/replay_checkpoints_test.py fills the disk.
-def test_only_the_final_checkpoint_raises(source, folder, caplog, monkeypatch):
+def test_only_the_final_checkpoint_raises(
+  writer, source, folder, caplog, monkeypatch
+):
   fail = mock.Mock(side_effect=OSError('No space left on device'))
   monkeypatch.setattr(np.lib.format, 'write_array', fail)
-  writer = saver.Saver(folder, source.take, source.clear)
   source.may_write.set()
   writer.begin(state(1))
   wait(writer)
@@ -184,9 +188,11 @@ def test_without_a_replay_of_its_own_no_checkpoint_is_written(source, folder):
     make().begin(state(4))
 
 
-def test_files_are_copied_if_they_cannot_be_linked(source, folder, monkeypatch):
+def test_files_are_copied_if_they_cannot_be_linked(
+  writer, source, folder, monkeypatch
+):
   monkeypatch.setattr(os, 'link', mock.Mock(side_effect=PermissionError))
   source.may_write.set()
-  finish(saver.Saver(folder, source.take, source.clear), state(1))
+  finish(writer, state(1))
   _, replay = newest(folder)
   assert (replay.folder / 'chunks').read_text() == 'replay 1'

@@ -1,5 +1,6 @@
 """Only one run at a time holds a workdir, also after crashes."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -30,26 +31,22 @@ def make_workdir(tmp_path):
 
 @pytest.fixture(name='hold')
 def make_hold(workdir):
-  processes = []
+  with contextlib.ExitStack() as stack:
 
-  def hold():
-    process = subprocess.Popen(
-      [sys.executable, '-c', _HOLDER, workdir],
-      env=scripts.ENVIRONMENT,
-      stdin=subprocess.PIPE,
-      stdout=subprocess.PIPE,
-      text=True,
-    )
-    processes.append(process)
-    assert process.stdout.readline() == 'held\n'
-    return process
+    def hold():
+      process = subprocess.Popen(
+        [sys.executable, '-c', _HOLDER, workdir],
+        env=scripts.ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+      )
+      stack.enter_context(process)
+      stack.callback(process.kill)
+      assert process.stdout.readline() == 'held\n'
+      return process
 
-  yield hold
-  for process in processes:
-    process.kill()
-    process.wait()
-    process.stdin.close()
-    process.stdout.close()
+    yield hold
 
 
 def file_of(workdir):
