@@ -14,8 +14,9 @@ from tests.runtime import round_trips
 CONFIG = config_lib.R2D2Config()
 
 
-def make_run(tmp_path, **changes):
-  return run_config.RunConfig(workdir=str(tmp_path / 'run'), **changes)
+@pytest.fixture(name='run')
+def make_run(tmp_path):
+  return run_config.RunConfig(workdir=str(tmp_path / 'run'))
 
 
 def edit(run, change):
@@ -24,8 +25,8 @@ def edit(run, change):
   return round_trips.edit(path, lambda identity: change(identity['config']))
 
 
-def test_recorded_settings_without_an_effect_have_their_defaults(tmp_path):
-  run, config = make_run(tmp_path), config_lib.BTConfig()
+def test_recorded_settings_without_an_effect_have_their_defaults(run):
+  config = config_lib.BTConfig()
   workdir.claim(run, config)
   ignored = {'priority_signal': 'return', 'kickstarting_steps': 6}
   edit(run, lambda config: config['transfer'].update(ignored))
@@ -39,14 +40,13 @@ def test_recorded_settings_without_an_effect_have_their_defaults(tmp_path):
     workdir.claim(run, config)
 
 
-def test_the_same_run_is_resumed(tmp_path):
-  run = make_run(tmp_path)
+def test_the_same_run_is_resumed(run, tmp_path):
   extra = {'behaviors': ['x']}
   assert not workdir.claim(run, CONFIG, extra)
   before = scripts.contents(tmp_path)
   assert workdir.claim(run, CONFIG, extra)
-  longer = make_run(
-    tmp_path,
+  longer = dataclasses.replace(
+    run,
     max_actor_steps=9,
     snapshot_steps='3,9',
     num_evaluators=0,
@@ -89,12 +89,12 @@ def test_the_same_run_is_resumed(tmp_path):
   ],
 )
 def test_another_run_is_an_error_and_changes_nothing(
-  tmp_path, run_changes, config, extra, differing
+  run, tmp_path, run_changes, config, extra, differing
 ):
-  workdir.claim(make_run(tmp_path), CONFIG)
+  workdir.claim(run, CONFIG)
   before = scripts.contents(tmp_path)
   with pytest.raises(ValueError, match='was created with other settings') as e:
-    workdir.claim(make_run(tmp_path, **run_changes), config, extra)
+    workdir.claim(dataclasses.replace(run, **run_changes), config, extra)
   message = str(e.value)
   assert all(name in message for name in differing), message
   assert 'transfer' not in message and 'learning_rate' not in message
@@ -111,8 +111,7 @@ def given(folder, checksum):
   }
 
 
-def test_behaviors_may_move(tmp_path):
-  run = make_run(tmp_path)
+def test_behaviors_may_move(run, tmp_path):
   assert not workdir.claim(run, CONFIG, given('here', 'ab'))
   assert workdir.claim(run, CONFIG, given('there', 'ab'))
   # The record contains the new directory.
@@ -146,8 +145,7 @@ def test_behaviors_may_move(tmp_path):
     {'behaviors': ['uniform', 'b'], 'behavior_weights': [1, 2]},
   ],
 )
-def test_records_of_earlier_versions(tmp_path, earlier, has_checksums):
-  run = make_run(tmp_path)
+def test_records_of_earlier_versions(run, earlier, has_checksums):
   checksums = {'behaviors': ['uniform', 'ab'], 'init_from': None}
   if has_checksums:
     earlier = {**earlier, resume_checks.PARAMS: checksums}
@@ -164,13 +162,15 @@ def test_records_of_earlier_versions(tmp_path, earlier, has_checksums):
   with pytest.raises(ValueError, match='created with other settings'):
     workdir.claim(run, CONFIG, {**identity, 'behavior_weights': [1.0, 3.0]})
   # Earlier versions recorded the defaults of runs without behaviors, too.
-  other = make_run(tmp_path / 'other')
+  other = dataclasses.replace(run, workdir=f'{run.workdir}-other')
   workdir.claim(other, CONFIG, {'weights': {'init_from': ''}})
   assert workdir.claim(other, CONFIG)
 
 
-def test_a_run_without_checksums_is_identified_by_its_directories(tmp_path):
-  run, old = make_run(tmp_path), given('here', 'ab')
+def test_a_run_without_checksums_is_identified_by_its_directories(
+  run, tmp_path
+):
+  old = given('here', 'ab')
   del old[resume_checks.PARAMS]
   workdir.claim(run, CONFIG, old)
   before = scripts.contents(tmp_path)
@@ -180,8 +180,8 @@ def test_a_run_without_checksums_is_identified_by_its_directories(tmp_path):
   assert scripts.contents(tmp_path) == before
 
 
-def test_a_run_that_lacks_a_setting_has_its_default(tmp_path):
-  run, config = make_run(tmp_path), config_lib.NGUConfig()
+def test_a_run_that_lacks_a_setting_has_its_default(run):
+  config = config_lib.NGUConfig()
   workdir.claim(run, config)
   identity = edit(run, lambda config: config['intrinsic'].pop('error_decay'))
   assert workdir.claim(run, config)
@@ -192,8 +192,7 @@ def test_a_run_that_lacks_a_setting_has_its_default(tmp_path):
 
 
 @pytest.mark.parametrize('text', ['{"agent": "R2D2Co', '', '[]', '3', '{}'])
-def test_a_damaged_record(tmp_path, text):
-  run = make_run(tmp_path)
+def test_a_damaged_record(run, text):
   workdir.claim(run, CONFIG)
   path = pathlib.Path(run.workdir) / 'config.json'
   path.write_text(text)
@@ -202,8 +201,7 @@ def test_a_damaged_record(tmp_path, text):
   assert path.read_text() == text
 
 
-def test_an_interrupted_claim_is_repeated(tmp_path):
-  run = make_run(tmp_path)
+def test_an_interrupted_claim_is_repeated(run):
   leftover = pathlib.Path(run.workdir) / '.config.json.partial-0123'
   leftover.parent.mkdir()
   leftover.write_text('{"agent"')
@@ -211,8 +209,7 @@ def test_an_interrupted_claim_is_repeated(tmp_path):
   assert not leftover.exists()
 
 
-def test_a_directory_with_other_files_is_left_alone(tmp_path):
-  run = make_run(tmp_path)
+def test_a_directory_with_other_files_is_left_alone(run):
   folder = pathlib.Path(run.workdir)
   folder.mkdir()
   (folder / 'thesis.tex').write_text('mine')
@@ -228,14 +225,14 @@ def test_a_directory_without_a_run(tmp_path):
     workdir.read_identity(str(tmp_path / 'nothing'))
 
 
-def test_completed_up_to_its_budget(tmp_path):
-  run = make_run(tmp_path, max_actor_steps=100)
+def test_completed_up_to_its_budget(run):
+  run = dataclasses.replace(run, max_actor_steps=100)
   workdir.claim(run, CONFIG)
   assert not workdir.is_completed(run)
   workdir.mark_completed(run)
   for steps, completed in ((100, True), (50, True), (101, False)):
-    other = make_run(tmp_path, max_actor_steps=steps)
+    other = dataclasses.replace(run, max_actor_steps=steps)
     assert workdir.is_completed(other) == completed
   for damaged in ('{"max', '{"max_actor_steps": Infinity}'):
-    (tmp_path / 'run' / 'completed.json').write_text(damaged)
+    (pathlib.Path(run.workdir) / 'completed.json').write_text(damaged)
     assert not workdir.is_completed(run)
