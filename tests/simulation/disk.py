@@ -74,6 +74,7 @@ class Disk:
     root: the directory.
     process: the running process; None for the simulation itself, whose
       operations are not counted.
+    is_full: whether the disk is full.
   """
 
   def __init__(self, root, generator):
@@ -83,7 +84,7 @@ class Disk:
     self._random = generator
     self._contents = {}  # Synced contents by inode.
     self._listings = {}  # Synced names by inode of the directory.
-    self._is_full = False
+    self.is_full = False
     self._last_write = None  # Path, previous size.
     self._last_writer = None
     self._limit = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -120,13 +121,13 @@ class Disk:
 
   def fill(self):
     """Leaves space for a part of a file, and for some new names."""
-    self._is_full = True
+    self.is_full = True
     size = self._random.choice((0, self._random.randrange(_LONGEST_CUT)))
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, self._limit[1]))
 
   def free(self):
     """Ends the shortage of disk space."""
-    self._is_full = False
+    self.is_full = False
     resource.setrlimit(resource.RLIMIT_FSIZE, self._limit)
 
   def cut_last_write(self):
@@ -194,7 +195,7 @@ class Disk:
 
   def _take_space(self):
     """Raises OSError for some of the new names on a full disk."""
-    if self._is_full and self._random.random() < 0.5:
+    if self.is_full and self._random.random() < 0.5:
       raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
   def _fsync(self, descriptor):

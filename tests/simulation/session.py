@@ -115,7 +115,6 @@ class Session:
     ledger: is told what processes do, and checks it.
     dilation: the factor by which all iterations take longer.
     episode_numbers: unique numbers for episodes.
-    is_full: whether the disk is full.
     events: human-readable events.
     recoveries: the recovery time after each fault, in seconds.
     error: the violation or other error that ended the history, if any.
@@ -123,7 +122,7 @@ class Session:
 
   engine = error = _queue = None
   dilation = 1.0
-  is_full = is_interrupted = _power_failed = False
+  is_interrupted = _power_failed = False
   was_full = False  # Whether the disk was full during this command.
   # The time of the last fault; None once the run has recovered.
   _struck = None
@@ -166,7 +165,6 @@ class Session:
           self._power_failed = False
           self.disk.lose_power()
           self.ledger.power_failed()
-          self.is_full = False
         self._end_processes()
         self.ledger.check_ended(code)
         if code == 0:
@@ -215,7 +213,7 @@ class Session:
     self.launcher = disk_lib.Process('launcher')
     self.is_interrupted = self.is_hurried = False
     self._printed = len(self._output.getvalue())
-    self.was_full = self.is_full
+    self.was_full = self.disk.is_full
     self.ledger.command_starts()
     self._expect_all()
     try:
@@ -416,14 +414,9 @@ class Session:
 
   def _disk_full(self, generator):
     seconds = generator.uniform(2, 60)
-    self.is_full = self.was_full = True
+    self.was_full = True
     self.disk.fill()
-
-    def free():
-      self.is_full = False
-      self.disk.free()
-
-    self.clock.after(seconds, free)
+    self.clock.after(seconds, self.disk.free)
     return seconds
 
   def _ctrl_c(self, generator):
