@@ -81,14 +81,20 @@ class Coordinator(node.Node):
     return self.increment()
 
   def poll(self, **status: float) -> tuple[int, dict[str, int]]:
-    """Returns the phase of the run and all counts.
+    """Returns the phase of the run, which may advance, and all counts.
 
     Args:
       **status: values to show on the progress line.
     """
     with self._lock:
       self._status.update(status)
-      return self._advance(), dict(self._counts)
+      is_over = self._counts.get('actor_steps', 0) >= self._run.max_actor_steps
+      if self._phase == node.Phase.RUNNING and is_over:
+        self._phase = node.Phase.LEARNER_FINISHES
+      are_done = len(self._evaluators_done) >= self._run.num_evaluators
+      if self._phase == node.Phase.EVALUATORS_FINISH and are_done:
+        self._phase = node.Phase.DONE
+      return self._phase, dict(self._counts)
 
   def resume(self, counts: Mapping[str, int]) -> None:
     """Starts the run, from the state in a checkpoint if there is one.
@@ -254,18 +260,6 @@ class Coordinator(node.Node):
       # This number is negative if the previous attempt has overshot its lease.
       self._leased -= self._left.pop(actor, 0)
     return attempt == self._attempts[actor]
-
-  def _advance(self) -> node.Phase:
-    """Advances the phase if necessary, and returns the phase."""
-    steps = self._counts.get('actor_steps', 0)
-    if self._phase == node.Phase.RUNNING and steps >= self._run.max_actor_steps:
-      self._phase = node.Phase.LEARNER_FINISHES
-    if (
-      self._phase == node.Phase.EVALUATORS_FINISH
-      and len(self._evaluators_done) >= self._run.num_evaluators
-    ):
-      self._phase = node.Phase.DONE
-    return self._phase
 
   def _add(self, counts: Mapping[str, int]) -> None:
     for name, count in counts.items():

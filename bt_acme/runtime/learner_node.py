@@ -198,7 +198,7 @@ class LearnerNode(node.Node):
     return self._counts['actor_steps']
 
   def _poll_and_save(self) -> None:
-    """Polls the coordinator, then finishes the run or saves a checkpoint.
+    """Polls the coordinator, then finishes the run or saves what is due.
 
     On a full disk, logs a warning; a later call tries again.
     """
@@ -214,7 +214,11 @@ class LearnerNode(node.Node):
       if is_over:
         self._finish_run()
       else:
-        self._save_if_due(now)
+        self._store_pending()
+        is_time = now - self._saved_at > self._run.checkpoint_period
+        if is_time and self._saver.is_idle:
+          self._saver.begin(self._state())
+          self._saved_at = now
     except OSError as error:
       if not files.is_disk_full(error):
         raise
@@ -287,14 +291,6 @@ class LearnerNode(node.Node):
       self._export(self._run.snapshot_folder(self._snapshots[0]))
       del self._snapshots[0]
     self._evaluations.enqueue(self._actor_steps, self._learner)
-
-  def _save_if_due(self, now: float) -> None:
-    """Stores pending work, and starts a checkpoint if it is time to do so."""
-    self._store_pending()
-    is_time = now - self._saved_at > self._run.checkpoint_period
-    if is_time and self._saver.is_idle:
-      self._saver.begin(self._state())
-      self._saved_at = now
 
   def _export(self, folder: str) -> None:
     """Exports the policy as a behavior to a directory."""
