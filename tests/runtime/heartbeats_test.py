@@ -1,32 +1,28 @@
 """Heartbeats, as a node sends them."""
 
+import functools
 import os
-
-import pytest
 
 from bt_acme.runtime import heartbeats
 from bt_acme.runtime.engines import node_process
 from tests.simulation import clock as clock_lib
 
 
-@pytest.fixture(name='forget')
-def forget_the_pipe():
-  """Makes this process look for its pipe again."""
-  heartbeats._descriptor.cache_clear()
-  yield heartbeats._descriptor.cache_clear
-  heartbeats._descriptor.cache_clear()
-
-
 def test_heartbeats_are_only_sent_to_a_supervisor_and_once_a_second(
-  monkeypatch, forget
+  monkeypatch,
 ):
+  def look_for_the_pipe_again():
+    look = functools.cache(heartbeats._descriptor.__wrapped__)
+    monkeypatch.setattr(heartbeats, '_descriptor', look)
+
+  look_for_the_pipe_again()
   for name in (heartbeats.ATTEMPT_VARIABLE, node_process.PIPE_VARIABLE):
     monkeypatch.delenv(name, raising=False)
   clock = clock_lib.Clock()
   heartbeats.make_heartbeat(clock.monotonic)()
   heartbeats.report_saved()
   assert heartbeats.attempt() == 0 and not heartbeats.is_supervised()
-  forget()
+  look_for_the_pipe_again()
   reader, writer = os.pipe()
   monkeypatch.setenv(heartbeats.ATTEMPT_VARIABLE, '2')
   monkeypatch.setenv(node_process.PIPE_VARIABLE, str(writer))

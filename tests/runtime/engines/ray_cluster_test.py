@@ -1,6 +1,7 @@
 """Nodes on a Ray cluster of two machines, simulated on this computer."""
 
 import contextlib
+import functools
 import json
 import pathlib
 import signal
@@ -39,42 +40,31 @@ time.sleep(600)
 """
 
 
-class Machines:
-  """A cluster of two machines, from `ray_machines`; the second can crash."""
-
-  def __init__(self):
-    self._process = subprocess.Popen(
-      [PYTHON, pathlib.Path(__file__).with_name('ray_machines.py')],
+@pytest.fixture(name='machines', scope='module')
+def start_machines():
+  """Returns a cluster of two machines; its `crash` ends the second one."""
+  script = pathlib.Path(__file__).with_name('ray_machines.py')
+  with mock.patch.dict('os.environ', machines_lib.VARIABLES):
+    process = subprocess.Popen(
+      [PYTHON, script],
       stdin=subprocess.PIPE,
       stdout=subprocess.PIPE,
       stderr=subprocess.DEVNULL,
       text=True,
     )
-    self.address = self._answer()['address']
 
-  def _answer(self):
-    """Reads the next answer; Ray may print lines of its own before it."""
-    for line in self._process.stdout:
-      if line.startswith('{'):
-        return json.loads(line)
-    raise AssertionError('The cluster has ended.')
+    def answer_to(command):
+      process.stdin.write(command)
+      process.stdin.flush()
+      # Ray may print lines of its own before the answer.
+      return next(json.loads(x) for x in process.stdout if x.startswith('{'))
 
-  def crash(self):
-    self._process.stdin.write('crash\n')
-    self._process.stdin.flush()
-    self._answer()
-
-  def close(self):
-    self._process.stdin.close()
-    self._process.wait(60)
-    self._process.stdout.close()
-
-
-@pytest.fixture(name='machines', scope='module')
-def start_machines():
-  with mock.patch.dict('os.environ', machines_lib.VARIABLES):
-    with contextlib.closing(Machines()) as machines:
-      yield machines
+    address = answer_to('')['address']
+    crash = functools.partial(answer_to, 'crash\n')
+    yield types.SimpleNamespace(address=address, crash=crash)
+    process.stdin.close()
+    process.wait(60)
+    process.stdout.close()
 
 
 class Driven(contextlib.ExitStack):
