@@ -98,12 +98,6 @@ def _value(rng, name, field):
   return _odd_number(rng)
 
 
-def _settings(script):
-  """Returns the fields of all settings of a script, by name."""
-  settings_class = runpy.run_path(scripts.path_of(script))['Settings']
-  return names.settings_of(settings_class)
-
-
 def _command(rng, script, settings):
   """Draws the arguments of one command line: a base, and odd settings."""
   arguments = []
@@ -112,10 +106,8 @@ def _command(rng, script, settings):
   else:
     arguments += [f'--workdir={secrets.token_hex(8)}']
     if rng.random() < 0.8:
-      arguments += [
-        *scripts.TINY,
-        *(scripts.NGU if script == 'run_ngu' else ()),
-      ]
+      arguments += scripts.TINY
+      arguments += scripts.NGU if script == 'run_ngu' else ()
     else:
       arguments += [f'--env={_WORLD}']
     arguments += ['--behavior=uniform'] if script == 'run_bt' else []
@@ -130,17 +122,14 @@ def _command(rng, script, settings):
 def _run(script, arguments):
   """Runs a script in this process; returns code, output and errors."""
   output, errors = io.StringIO(), io.StringIO()
-  saved = flagsaver.save_flag_values()
   sys.argv[:] = [scripts.path_of(script), *arguments]
-  try:
-    with (
-      contextlib.redirect_stdout(output),
-      contextlib.redirect_stderr(errors),
-      pytest.raises(SystemExit) as end,
-    ):
-      runpy.run_path(sys.argv[0], run_name='__main__')
-  finally:
-    flagsaver.restore_flag_values(saved)
+  with (
+    flagsaver.flagsaver(),
+    contextlib.redirect_stdout(output),
+    contextlib.redirect_stderr(errors),
+    pytest.raises(SystemExit) as end,
+  ):
+    runpy.run_path(sys.argv[0], run_name='__main__')
   return end.value.code or 0, output.getvalue(), errors.getvalue()
 
 
@@ -182,12 +171,14 @@ def test_random_command_lines(stopped, capsys):
   seed = os.environ.get(_SEED) or str(secrets.randbelow(2**32))
   with capsys.disabled():
     print(f'\n{_SEED}={seed}')
-  settings = {script: _settings(script) for script in _SCRIPTS}
+  classes = {
+    s: runpy.run_path(scripts.path_of(s))['Settings'] for s in _SCRIPTS
+  }
   codes = collections.Counter()
   for number in range(_NUM_LINES):
     script = _SCRIPTS[number % len(_SCRIPTS)]
     rng = random.Random(f'{seed} {number}')
-    arguments = _command(rng, script, settings[script])
+    arguments = _command(rng, script, names.settings_of(classes[script]))
     repeat = f'{_SEED}={seed}: launch/{script}.py {shlex.join(arguments)}\n'
     try:
       code, output, errors = _run(script, arguments)
