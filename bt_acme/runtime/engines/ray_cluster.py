@@ -15,7 +15,7 @@ import queue as queue_lib
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from bt_acme.runtime import events
@@ -57,17 +57,6 @@ def check(address: str, python: str) -> None:
     ) from error
   if driver.returncode:
     raise OSError(_last_line(driver.stderr))
-
-
-# Makes an event from each kind of message that the driver sends.
-_EVENTS: Mapping[str, Callable[..., events.Event]] = {
-  'placed': events.NodeScheduled,
-  'waiting': events.NodePending,
-  'output': lambda title, stream, data: events.Output(
-    title, stream, data.encode('latin-1')
-  ),
-  'ended': events.NodeExited,
-}
 
 
 class RayCluster(base.Engine):
@@ -207,7 +196,9 @@ class RayCluster(base.Engine):
     *lines, self._partial = (self._partial + data).split(b'\n')
     for line in lines:
       message = json.loads(line)
-      event = _EVENTS[message.pop('event')](**message)
+      if 'data' in message:
+        message['data'] = message['data'].encode('latin-1')
+      event = getattr(events, message.pop('event'))(**message)
       if isinstance(event, events.NodeScheduled):
         self._hosts[event.title] = event.host
       elif isinstance(event, events.NodeExited):

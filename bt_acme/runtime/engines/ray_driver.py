@@ -11,11 +11,8 @@ Commands: {"do": "place", "title", "num_ports", "options"}, {"do": "start",
 machine, or "" for none. The end of the input releases everything.
 A node that has exited may be started again in its slot, or placed again.
 
-Events: {"event": "placed", "title", "host", "addresses"}, {"event": "waiting",
-"title", "reason"}, {"event": "output", "title", "stream", "data"} with the
-stream "stdout", "stderr" or "heartbeats", {"event": "ended", "title", "code",
-"reason"}, with "lost" if the slot was lost as well. The bytes of "data" are
-encoded as Latin-1 characters.
+Events are those of `runtime.events`, such as {"event": "NodeExited", "title",
+"code", "reason"}. The bytes of "data" are encoded as Latin-1 characters.
 
 If the driver cannot join the cluster, it prints the reason to standard error
 and exits with code 1.
@@ -88,7 +85,7 @@ class NodeRunner:
 
     Yields:
       Events of the driver, without the title: `started`, any number of
-      `output`, and `ended`.
+      `Output`, and `NodeExited`.
     """
     own = {k: v for k, v in os.environ.items() if not k.startswith(_OF_RAY)}
     with tempfile.TemporaryDirectory() as own_folder:
@@ -104,14 +101,14 @@ class NodeRunner:
         )
       except OSError as error:
         reason = f'cannot be started on {socket.gethostname()}: {error}.'
-        yield {'event': 'ended', 'code': 1, 'reason': reason}
+        yield {'event': 'NodeExited', 'code': 1, 'reason': reason}
         return
       self._process = process
       yield {'event': 'started'}
       for stream, data in node_process.follow(process, pipes):
         text = data.decode('latin-1')
-        yield {'event': 'output', 'stream': stream, 'data': text}
-      yield {'event': 'ended', 'code': process.returncode, 'reason': ''}
+        yield {'event': 'Output', 'stream': stream, 'data': text}
+      yield {'event': 'NodeExited', 'code': process.returncode}
 
   def signal(self, signum: int) -> None:
     """Sends a signal to the process; SIGKILL goes to its whole session."""
@@ -173,10 +170,10 @@ class PlacedNode:
     try:
       done, _ = await asyncio.wait([answer], timeout=_WAITING_SECONDS)
       if not done:
-        self._tell('waiting', reason=self._shortage())
+        self._tell('NodePending', reason=self._shortage())
       self._host, ports = await answer
       addresses = [f'{self._host}:{port}' for port in ports]
-      self._tell('placed', host=self._host, addresses=addresses)
+      self._tell('NodeScheduled', host=self._host, addresses=addresses)
     except Exception as error:  # Ray raises not only its own exceptions.
       self._lose(error)
 
@@ -201,7 +198,7 @@ class PlacedNode:
             self.signal(signum)
           continue
         self._tell(**event)
-        if event['event'] == 'ended':
+        if event['event'] == 'NodeExited':
           self._is_running = False
           return
     except Exception as error:  # Ray raises not only its own exceptions.
@@ -216,7 +213,7 @@ class PlacedNode:
     if self._host:
       what = f'was lost with its machine or its Ray actor on {self._host}'
     reason = f'{what}: {_cause(error)}'
-    self._tell('ended', code=_LOST, reason=reason, lost=True)
+    self._tell('NodeExited', code=_LOST, reason=reason, lost=True)
 
   def _tell(self, event: str, **more: Any) -> None:
     _tell(event=event, title=self._title, **more)
@@ -258,7 +255,7 @@ async def _drive() -> None:
           data[path] = ray.put(pathlib.Path(path).read_bytes())
         except OSError as error:
           reason = f'could not be started: {error}.'
-          _tell(event='ended', title=title, code=1, reason=reason)
+          _tell(event='NodeExited', title=title, code=1, reason=reason)
           continue
       node.start(**command, data=data[path])
     elif do == 'signal':
