@@ -58,12 +58,6 @@ sys.exit(launcher.launch(program, workdir=workdir, launch_type='ray',
 """
 
 
-def _num_attempts(folder):
-  """Returns how often each node was started."""
-  logs = (folder / 'processes').glob('actor-*.log')
-  return [path.read_text().count('--- ') for path in logs]
-
-
 def _cpu_seconds(pid):
   """Returns the CPU time of the launcher and its driver."""
   launcher = psutil.Process(pid)
@@ -99,7 +93,7 @@ def run(number):
     on_each, lost = [], 0
 
     def all_run():
-      attempts = _num_attempts(folder)
+      attempts = scripts.num_attempts(folder, 'actor-*')
       if len(attempts) != number or sum(attempts) != number + lost:
         return False
       # An attempt is logged before its process runs.

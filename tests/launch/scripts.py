@@ -204,6 +204,12 @@ def rows(workdir, label):
     return list(csv.DictReader(file))
 
 
+def num_attempts(workdir, nodes):
+  """Returns how often each node was started whose log matches a pattern."""
+  logs = (workdir / 'processes').glob(f'{nodes}.log')
+  return [path.read_text().count('--- ') for path in logs]
+
+
 def checkpoint(workdir):
   """Returns the values of the newest checkpoint, whose arrays are readable."""
   paths = (workdir / 'checkpoints').glob('checkpoint-*')

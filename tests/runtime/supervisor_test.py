@@ -104,14 +104,13 @@ class Engine(base.Engine):
     return self.attempts[len(_TITLES) :]
 
 
-def work(engine, title):
-  engine.queue.put(events.Output(title, 'heartbeats', heartbeats.MARK))
-
-
 def send(mark):
   return lambda engine, title: engine.queue.put(
     events.Output(title, 'heartbeats', mark)
   )
+
+
+work = send(heartbeats.MARK)
 
 
 def end(code, node='', **how):

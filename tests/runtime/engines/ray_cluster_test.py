@@ -217,12 +217,6 @@ def test_a_server_that_is_not_a_cluster_is_reported(monkeypatch):
       ray_cluster.check(address, str(PYTHON))
 
 
-def num_attempts(workdir, title):
-  """Returns how often a node of a run was started."""
-  path = workdir / 'processes' / f'{title}.log'
-  return path.read_text().count('--- ') if path.exists() else 0
-
-
 def actors_at_work(workdir, num_before=0):
   """Returns the actors with an episode after the first `num_before` episodes.
 
@@ -254,9 +248,7 @@ def test_a_run_survives_the_loss_of_a_machine(machines, tmp_path):
     wait_until(lambda: scripts.rows(workdir, 'learner'))
     machines.crash()
     # Ray spreads the actors, so one of them was on that machine.
-    wait_until(
-      lambda: sum(num_attempts(workdir, f'actor-{i}') for i in range(2)) >= 3
-    )
+    wait_until(lambda: sum(scripts.num_attempts(workdir, 'actor-*')) >= 3)
     notes = (workdir / 'processes' / 'launcher.log').read_text()
     assert 'was lost with its machine or its Ray actor' in notes
     episodes = len(scripts.rows(workdir, 'actor'))
