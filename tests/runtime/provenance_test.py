@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import types
 
 import jax
 import numpy as np
@@ -17,23 +16,18 @@ from bt_acme import environments as env
 from bt_acme.config import run as run_config
 from bt_acme.runtime import executables, metrics_logger, provenance, seeds
 from tests.runtime import round_trips
+from tests.simulation import clock as clock_lib
 
 START = 1_700_000_000.0
 
 
 @pytest.fixture(name='clock')
 def make_clock(monkeypatch):
-  """Returns a function that advances the clock."""
-  now = [START]
-  # Only in these modules, not in TensorBoard's thread.
+  """Returns the clock of these modules."""
+  clock = clock_lib.Clock()
   for module in (provenance, metrics_logger):
-    clock = types.SimpleNamespace(time=lambda: now[0])
     monkeypatch.setattr(module, 'time', clock)
-
-  def wait(seconds):
-    now[0] += seconds
-
-  return wait
+  return clock
 
 
 def test_a_session_is_recorded(tmp_path, clock, monkeypatch):
@@ -41,7 +35,7 @@ def test_a_session_is_recorded(tmp_path, clock, monkeypatch):
   given = {'behaviors': ['ab12'], 'init_from': None}
   provenance.begin(str(tmp_path), given)
   provenance.note_device(str(tmp_path))
-  clock(90)
+  clock.now += 90
   provenance.end(str(tmp_path))
   record = json.loads((tmp_path / 'provenance.json').read_text())
   assert record['params_sha256'] == given
@@ -84,9 +78,9 @@ def test_seconds_continue_over_sessions(tmp_path, clock):
   assert provenance.current(workdir) == provenance.Session(0, START, 0.0)
   provenance.begin(workdir, {})
   assert provenance.current(workdir) == provenance.Session(0, START, 0.0)
-  clock(10)
+  clock.now += 10
   provenance.end(workdir)
-  clock(1_000)  # The run is idle.
+  clock.now += 1_000  # The run is idle.
   provenance.begin(workdir, {})
   session = provenance.current(workdir)
   assert session == provenance.Session(1, START + 1_010, 10.0)
@@ -96,10 +90,10 @@ def test_seconds_continue_over_sessions(tmp_path, clock):
     logger = metrics_logger.MetricsLogger(
       tmp_path, label, clock=metrics_logger.time.time
     )
-    clock(seconds)
+    clock.now += seconds
     logger.write({'actor_steps': 1})
     logger.close()
-  clock(1_000)
+  clock.now += 1_000
   provenance.begin(workdir, {})
   assert provenance.current(workdir).number == 2
   assert provenance.current(workdir).seconds_before == 16.0
@@ -109,7 +103,7 @@ def test_seconds_continue_over_sessions(tmp_path, clock):
   # The next session was killed before it wrote a row.
   provenance.begin(workdir, {})
   assert provenance.current(workdir).seconds_before == 16.0
-  clock(-500)  # The clock of the machine is set back.
+  clock.now -= 500  # The clock of the machine is set back.
   provenance.end(workdir)
   provenance.begin(workdir, {})
   assert provenance.current(workdir).seconds_before == 16.0
@@ -131,7 +125,7 @@ def test_a_record_with_the_old_name_of_sessions_is_continued(tmp_path):
 def test_a_record_keeps_its_first_and_its_last_sessions(tmp_path, clock):
   for _ in range(105):
     provenance.begin(str(tmp_path), {})
-    clock(1)
+    clock.now += 1
     provenance.end(str(tmp_path))
   record = provenance.read(str(tmp_path))
   before = [x['seconds_before'] for x in record['sessions']]
@@ -197,7 +191,7 @@ def test_without_git_the_commit_is_none(monkeypatch):
 
 def test_an_error_names_a_different_directory(tmp_path, clock):
   provenance.begin(str(tmp_path), {})
-  clock(5.0)
+  clock.now += 5.0
   session = provenance.current(str(tmp_path))
   require = executables.require_workdir
   assert require(dict, str(tmp_path), session)(a=1) == {'a': 1}
