@@ -4,39 +4,21 @@ A test scripts the attempts of each node. Attempts without a script run until
 they are told to stop.
 """
 
-import collections
+import contextlib
 import queue as queue_lib
 import signal
+import types
 
 import launchpad as lp
 import pytest
 
 from bt_acme.runtime import events, heartbeats, supervised_nodes, supervisor
 from bt_acme.runtime.engines import base
-from tests.simulation import clock
+from tests.simulation import clock as clock_lib
+from tests.simulation import engine as engine_lib
 
 _KILLED, _LOST = -signal.SIGKILL, {'code': -signal.SIGKILL, 'lost': True}
 _TITLES = ('learner/0', 'server/0', 'actor/0', 'actor/1', 'coordinator/0')
-
-
-class Queue(clock.Clock):
-  """Events and functions at given times; `get` advances the time."""
-
-  def __init__(self):
-    super().__init__()
-    self._due = collections.deque()
-
-  def put(self, event, seconds=0.0):
-    call = event if callable(event) else lambda: self._due.append(event)
-    self.after(seconds, call)
-
-  def get(self, timeout):
-    assert self.now < 10_000.0, 'the program never ends'
-    end = self.now + timeout
-    while not self._due:
-      if not self.step(end):
-        raise queue_lib.Empty
-    return self._due.popleft()
 
 
 class Engine(base.Engine):
@@ -52,8 +34,11 @@ class Engine(base.Engine):
   """
 
   def __init__(self, script, deaf, on_place, on_signal):
-    super().__init__(Queue())
+    self.clock = clock_lib.Clock()
+    no_disk = types.SimpleNamespace(used_by=contextlib.nullcontext)
+    super().__init__(engine_lib.Queue(self.clock, no_disk))
     self.queue = self._queue
+    self.clock.after(10_000.0, lambda: pytest.fail('the program never ends'))
     self.calls = []
     self.attempts = []
     self.environments = {}
@@ -65,7 +50,7 @@ class Engine(base.Engine):
     self.queue.put(events.NodeScheduled(title, addresses))
 
   def _record(self, call, title):
-    self.calls.append((self.queue.now, call, title))
+    self.calls.append((self.clock.now, call, title))
 
   def place(self, title, num_ports):
     self._record('place', title)
@@ -141,8 +126,8 @@ def both(*parts):
 
 
 def later(seconds, part):
-  return lambda engine, title: engine.queue.put(
-    lambda: part(engine, title), seconds
+  return lambda engine, title: engine.clock.after(
+    seconds, lambda: part(engine, title)
   )
 
 
@@ -185,7 +170,7 @@ def make_launch(tmp_path):
       rules,
       environments={'server': {'GREETING': 'hello'}},
       ports={'server': 1234},
-      clock=lambda: engine.queue.now,
+      clock=engine.clock.monotonic,
     ).run(engine.program)
     return code, engine
 
@@ -225,7 +210,7 @@ def test_nothing_starts_before_every_node_is_scheduled(launch, capsys):
       return engine.scheduled(title, addresses)
     engine.queue.put(events.NodePending(title, 'no machine has a GPU'))
     found = events.NodeScheduled(title, ['10.0.0.7:1'], 'far')
-    engine.queue.put(found, 60.0)
+    engine.clock.after(60.0, lambda: engine.queue.put(found))
 
   code, engine = launch(on_place=place_late, coordinator_0=[finish])
   assert code == 0
@@ -573,15 +558,15 @@ def test_hung_nodes_are_killed_servers_first(launch, capsys):
 def test_time_in_which_the_launcher_was_suspended_does_not_count(
   launch, monkeypatch
 ):
-  get = Queue.get
+  get = engine_lib.Queue.get
 
   def suspended(self, timeout):
-    if 300 < self.now < 1000:
-      self.now += 1000
+    if 300 < self._clock.now < 1000:
+      self._clock.now += 1000
       raise queue_lib.Empty
     return get(self, timeout)
 
-  monkeypatch.setattr(Queue, 'get', suspended)
+  monkeypatch.setattr(engine_lib.Queue, 'get', suspended)
   code, engine = launch(actor_0=[work], coordinator_0=[later(1700.0, finish)])
   assert code == 0 and engine.restarted == ['actor/0 1']
   assert engine.times('SIGKILL', 'actor/0')[0] == pytest.approx(1609, abs=2)
@@ -589,7 +574,7 @@ def test_time_in_which_the_launcher_was_suspended_does_not_count(
 
 def test_a_killed_node_whose_exit_is_not_posted_is_lost(launch):
   code, engine = launch(
-    on_signal=lambda engine, *_: engine.queue.now < 650,
+    on_signal=lambda engine, *_: engine.clock.now < 650,
     actor_0=[work],
     coordinator_0=[later(700.0, finish)],
   )
