@@ -77,8 +77,7 @@ def new_file(path: PathLike, *, replaces: bool = True) -> Iterator[BinaryIO]:
     FileExistsError: if the file exists, unless `replaces`.
     OSError: if the file cannot be written; the target is then unchanged.
   """
-  target, temporary = _prepare(path, replaces)
-  try:
+  with _replacing(path, cleans=replaces) as (target, temporary):
     with open(temporary, 'xb') as file:
       yield file
       file.flush()
@@ -87,10 +86,6 @@ def new_file(path: PathLike, *, replaces: bool = True) -> Iterator[BinaryIO]:
       if not replaces and os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
       os.replace(temporary, target)
-  except BaseException:
-    _remove(temporary)
-    raise
-  sync_folder(target.parent)
 
 
 @contextlib.contextmanager
@@ -111,8 +106,7 @@ def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
   Raises:
     OSError: if the directory cannot be written; the target is then unchanged.
   """
-  target, temporary = _prepare(path, True)
-  try:
+  with _replacing(path) as (target, temporary):
     temporary.mkdir()
     yield temporary
     sync_tree(temporary)
@@ -120,11 +114,6 @@ def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
       _swap(temporary, target)
     else:
       os.rename(temporary, target)
-  except BaseException:
-    _remove(temporary)
-    raise
-  sync_folder(target.parent)
-  _remove(temporary)  # Contains the replaced directory.
 
 
 def make_folder(path: PathLike) -> None:
@@ -199,8 +188,19 @@ def is_leftover(path: PathLike) -> bool:
   return name.startswith('.') and ('.partial-' in name or '.old-' in name)
 
 
-def _prepare(path: PathLike, cleans: bool) -> tuple[pathlib.Path, pathlib.Path]:
-  """Returns the target and a temporary path, after cleaning up if requested."""
+@contextlib.contextmanager
+def _replacing(
+  path: PathLike, *, cleans: bool = True
+) -> Iterator[tuple[pathlib.Path, pathlib.Path]]:
+  """Yields the target and a temporary path, which is removed at the end.
+
+  The body moves the temporary file or directory to the target, or exchanges the
+  names of two directories.
+
+  Args:
+    path: the target.
+    cleans: whether to remove the leftovers of interrupted attempts.
+  """
   target = pathlib.Path(path).resolve()  # Keeps symbolic links.
   make_folder(target.parent)
   for old in _named(target, 'old'):
@@ -210,7 +210,12 @@ def _prepare(path: PathLike, cleans: bool) -> tuple[pathlib.Path, pathlib.Path]:
       os.rename(old, target)
   for partial in _named(target, 'partial') if cleans else ():
     _remove(partial)
-  return target, _new_name(target, 'partial')
+  temporary = _new_name(target, 'partial')
+  try:
+    yield target, temporary
+    sync_folder(target.parent)
+  finally:
+    _remove(temporary)
 
 
 def _named(target: pathlib.Path, kind: str) -> list[pathlib.Path]:
