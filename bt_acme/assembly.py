@@ -315,10 +315,7 @@ class Agent:
 
 
 def spec_by_name(
-  names: str,
-  *,
-  num_stacked: int = 0,
-  expected: EnvironmentSpec | None = None,
+  names: str, *, num_stacked: int = 0, expected: EnvironmentSpec | None = None
 ) -> EnvironmentSpec:
   """Returns the spec of an environment, which is created temporarily.
 

@@ -44,11 +44,7 @@ class Bank:
     return f'Bank({str(self.folder)!r})'
 
   def add(
-    self,
-    source: loading.Source,
-    name: str,
-    *,
-    episodes: int = 20,
+    self, source: loading.Source, name: str, *, episodes: int = 20
   ) -> behaviors.Exported:
     """Adds the policy of a run, or a behavior, with its card.
 

@@ -203,10 +203,7 @@ def _check_unused(bank: banks.Bank, name: str) -> None:
 
 
 def _finished(
-  bank: banks.Bank,
-  folder: pathlib.Path,
-  task: str,
-  settings: Mapping[str, Any],
+  bank: banks.Bank, folder: pathlib.Path, task: str, settings: Mapping[str, Any]
 ) -> runs.Run:
   """Loads the run of a task whose policy is in the bank."""
   steps = workdir_lib.completed_steps(str(folder))

@@ -55,32 +55,25 @@ def learning_curves(
     "{'BT': run}, for example.",
   )
   checks.check_value('window', window, checks.setting(1, above=0))
-  by_label = {}
+  names: dict[str, None] = {}  # In the order of the runs, without duplicates.
+  drawn: dict[str, list[plots.Curve]] = {}
   for label, given in curves.items():
     seeds: Any = given if isinstance(given, (list, tuple)) else [given]
     checks.require(bool(seeds), f'curves[{label!r}] is empty. Pass runs.')
-    by_label[label] = [
-      run if isinstance(run, runs.Run) else runs.load_run(run) for run in seeds
-    ]
-  for label, seeds in by_label.items():
-    for run in seeds:
-      if value not in run.episodes:
-        raise ValueError(
-          f'value={value!r} is not an episode metric of run {label!r}. Choose '
-          f'from {sorted(run.episodes)}.'
-        )
-  names = dict.fromkeys(
-    run.agent.spec.name for seeds in by_label.values() for run in seeds
-  )
+    drawn[label] = []
+    for seed in seeds:
+      run = seed if isinstance(seed, runs.Run) else runs.load_run(seed)
+      checks.require(
+        value in run.episodes,
+        f'value={value!r} is not an episode metric of run {label!r}. Choose '
+        f'from {sorted(run.episodes)}.',
+      )
+      curve = plots.smoothed_curve(run.episodes, value, window=window)
+      drawn[label].append(curve)
+      names[run.agent.spec.name] = None
   return plots.learning_curves(
     path,
-    {
-      label: [
-        plots.smoothed_curve(run.episodes, value, window=window)
-        for run in seeds
-      ]
-      for label, seeds in by_label.items()
-    },
+    drawn,
     title=', '.join(names),
     ylabel=f'{value.replace("_", " ")}, mean of {window} episodes',
   )

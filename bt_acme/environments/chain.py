@@ -47,11 +47,7 @@ class Chain(base.Environment):
   """
 
   def __init__(
-    self,
-    num_cells: int = 49,
-    *,
-    seed: int,
-    mapping_seed: int | None = None,
+    self, num_cells: int = 49, *, seed: int, mapping_seed: int | None = None
   ):
     """Initializes the environment.
 

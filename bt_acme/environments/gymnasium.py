@@ -87,10 +87,7 @@ class Gymnasium(base.Environment):
     self._reset_next = terminated or truncated
     self._observation = self._as_array(observation)
     return base.time_step(
-      self._observation,
-      reward,
-      terminated=terminated,
-      truncated=truncated,
+      self._observation, reward, terminated=terminated, truncated=truncated
     )
 
   def _reset(self, seed: int | None) -> Any:
@@ -155,11 +152,7 @@ class Gymnasium(base.Environment):
         'reset_next': self._reset_next,
       }
     actions = None if self._actions is None else np.array(self._actions)
-    return {
-      **self._start,
-      'actions': actions,
-      'observation': self._observation,
-    }
+    return {**self._start, 'actions': actions, 'observation': self._observation}
 
   def restore(self, state: saving.State) -> None:
     """Restores a state, which may take replaying the actions of its episode.

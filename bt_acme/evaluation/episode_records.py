@@ -38,10 +38,7 @@ class Recording(NamedTuple):
   @property
   def row(self) -> dict[str, float]:
     """The metrics, and the number of visited `cells` if there are any."""
-    return {
-      **self.metrics,
-      **({'cells': self.num_cells} if self.cells else {}),
-    }
+    return {**self.metrics, **({'cells': self.num_cells} if self.cells else {})}
 
   @property
   def num_cells(self) -> int:
@@ -109,11 +106,7 @@ def play(
       video, frames_per_second=frames_per_second
     )
   evaluator = evaluator_lib.Evaluator(
-    agent,
-    episodes=episodes,
-    seed=seed,
-    epsilon=epsilon,
-    flights=flights,
+    agent, episodes=episodes, seed=seed, epsilon=epsilon, flights=flights
   )
   view = control_view.ControlView(
     evaluator.environment.environments[0],
@@ -176,9 +169,8 @@ def record(
   variables: assembly.Variables,
   statistics: reward_lib.IntrinsicStatistics | None = None,
   *,
-  should_stop: Callable[[], bool] = lambda: False,
   on_step: Callable[[np.ndarray], None] = lambda going: None,
-  on_end: Callable[[int], None] = lambda i: None,
+  **options: Any,
 ) -> list[Recording]:
   """Plays one episode in each environment of an evaluator.
 
@@ -186,10 +178,9 @@ def record(
     evaluator: the evaluator that plays.
     variables: the parameters of the agent.
     statistics: the statistics of the intrinsic reward, if the agent has one.
-    should_stop: the `should_stop` of `Evaluator.run`.
     on_step: a function that is called before each step with a mask bool [N] of
       unfinished episodes.
-    on_end: the `on_end` of `Evaluator.run`.
+    **options: the other arguments of `Evaluator.run`.
 
   Returns:
     The episodes, in the order of the environments; none if they were stopped.
@@ -206,13 +197,7 @@ def record(
       if hasattr(environments[i], 'agent_cell'):
         recordings[i].cells.append(environments[i].agent_cell())
 
-  rows = evaluator.run(
-    variables,
-    statistics,
-    should_stop=should_stop,
-    on_step=record_step,
-    on_end=on_end,
-  )
+  rows = evaluator.run(variables, statistics, on_step=record_step, **options)
   return [
     recording._replace(metrics=row)
     for recording, row in zip(recordings, rows, strict=False)

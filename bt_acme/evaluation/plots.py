@@ -52,11 +52,7 @@ def smoothed_curve(
 
 
 def learning_curves(
-  path: str,
-  curves: Mapping[str, Sequence[Curve]],
-  *,
-  title: str,
-  ylabel: str,
+  path: str, curves: Mapping[str, Sequence[Curve]], *, title: str, ylabel: str
 ) -> Picture:
   """Draws learning curves over actor steps, with all seeds.
 
@@ -210,9 +206,7 @@ def heat_maps(
   return _save(figure, path)
 
 
-def _limits(
-  counts: Any,
-) -> tuple[tuple[float, float], tuple[float, float]]:
+def _limits(counts: Any) -> tuple[tuple[float, float], tuple[float, float]]:
   """Returns axis limits around the visited cells; the y axis points down."""
   rows, columns = np.nonzero(counts)
   limits = []

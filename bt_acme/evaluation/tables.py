@@ -94,9 +94,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def csv_text(
-  rows: Sequence[Mapping[str, Any]],
-  digits: int = 0,
-  header: Sequence[str] = (),
+  rows: Sequence[Mapping[str, Any]], digits: int = 0, header: Sequence[str] = ()
 ) -> str:
   """Formats rows as CSV, with a header.
 
