@@ -17,6 +17,7 @@ import shlex
 from typing import NamedTuple
 
 import pytest
+from markdown_it import MarkdownIt
 
 from benchmarks import core_parts, target_devices
 from bt_acme.config import names, presets
@@ -45,26 +46,14 @@ class Block(NamedTuple):
 
 def blocks(path):
   """Returns the blocks of a page, except for directives."""
-  found = []
-  lines = path.read_text().splitlines()
-  number = 0
-  while number < len(lines):
-    fence = re.fullmatch(r'```(\S*)(.*)', lines[number])
-    if fence is None:
-      number += 1
-      continue
-    start = number + 1
-    number = lines.index('```', start) + 1
-    if not fence[1].startswith('{'):
-      mark = re.fullmatch(r'<!-- ([\w ]+): (.+) -->', lines[start - 2])
-      found.append(
-        Block(
-          start + 1,
-          fence[1],
-          *(mark.groups() if mark else ('', '')),
-          '\n'.join(lines[start : number - 1]) + '\n',
-        )
-      )
+  found, comment = [], ''
+  for token in MarkdownIt().parse(path.read_text()):
+    if token.type == 'fence' and not token.info.startswith('{'):
+      mark = re.fullmatch(r'<!-- ([\w ]+): (.+) -->\n', comment)
+      reason = mark.groups() if mark else ('', '')
+      line = token.map[0] + 2
+      found.append(Block(line, token.info, *reason, token.content))
+    comment = token.content if token.type == 'html_block' else ''
   return found
 
 
@@ -183,10 +172,9 @@ def _check_flags(name, words):
 
 def _mapped():
   """Paths of the tree in BUILD.md, indented by two for each directory."""
-  text = (ROOT / 'BUILD.md').read_text()
-  start = text.index('```\n', text.index('\n## The tree\n')) + 4
+  text = (ROOT / 'BUILD.md').read_text().partition('\n## The tree\n')[2]
   parents, paths = [], []
-  for line in text[start : text.index('```', start)].splitlines():
+  for line in text.split('```')[1].splitlines()[1:]:
     name = line.split()[0]
     parents = parents[: (len(line) - len(line.lstrip())) // 2]
     paths.append('/'.join([*parents, name.rstrip('/')]))
