@@ -217,10 +217,7 @@ def test_a_batch_that_does_not_fit_a_device_is_refused(
 
 def make_server_run(num_actors, **changes):
   return run_config.RunConfig(
-    num_actors=num_actors,
-    max_actor_steps=10**9,
-    inference='server',
-    **changes,
+    num_actors=num_actors, max_actor_steps=10**9, inference='server', **changes
   )
 
 

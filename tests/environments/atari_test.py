@@ -11,10 +11,6 @@ from ale_py import roms
 from bt_acme.environments import atari
 
 
-def _play(environment, actions):
-  return [environment.reset(), *(environment.step(a) for a in actions)]
-
-
 def _is_same(one, other):
   return one[:3] == other[:3] and (one.observation == other.observation).all()
 
@@ -39,10 +35,11 @@ def test_number_of_no_ops_varies_from_1_to_max_noops(options, high):
 def test_seed_and_actions_determine_the_episodes():
   rng = np.random.default_rng(0)
   actions = rng.integers(18, size=150)
-  one, same, other = (
-    _play(atari.Atari('space_invaders', seed=seed, max_frames=200), actions)
+  games = [
+    atari.Atari('space_invaders', seed=seed, max_frames=200)
     for seed in (3, 3, 4)
-  )
+  ]
+  one, same, other = ([x.reset(), *map(x.step, actions)] for x in games)
   assert sum(timestep.first() for timestep in one) > 2
   assert all(map(_is_same, one, same))
   assert not all(map(_is_same, one, other))

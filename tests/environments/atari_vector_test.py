@@ -1,22 +1,21 @@
 """Tests that `AtariVector` equals `Atari`, with independent games."""
 
+import jax
 import numpy as np
 import pytest
 
 from bt_acme import environments
-from bt_acme.environments import atari, atari_vector
+from bt_acme.environments import atari, atari_vector, vector
 
 
 def _equal_steps(games, expected, actions):
   """Plays both; yields each step of `games` after comparing it."""
   timestep, step = expected.reset(), games.reset()
   for action in actions:
-    assert step.is_last[0] == timestep.last()
-    assert step.is_first[0] == timestep.first()
-    assert step.reward[0] == (timestep.reward or 0)
-    assert step.discount[0] == (1 if timestep.first() else timestep.discount)
-    if not timestep.last():  # Then AtariVector pools one more frame.
-      np.testing.assert_array_equal(step.observation[0], timestep.observation)
+    same = vector.batch([timestep])
+    if timestep.last():  # Then AtariVector pools one more frame.
+      same = same._replace(observation=step.observation)
+    jax.tree.map(np.testing.assert_array_equal, step, same)
     yield step
     timestep, step = expected.step(action), games.step([action])
 
@@ -72,9 +71,8 @@ def test_a_game_that_starts_an_episode_leaves_the_others_alone():
   )
   step, singles = together.reset(), [games.reset() for games in alone]
   for actions in np.random.default_rng(0).integers(18, size=(230, 2)):
-    for own, single in zip(zip(*step, strict=True), singles, strict=True):
-      for value, other in zip(own, single, strict=True):
-        np.testing.assert_array_equal(value, other[0])
+    expected = jax.tree.map(lambda *each: np.concatenate(each), *singles)
+    jax.tree.map(np.testing.assert_array_equal, step, expected)
     coincides |= bool(np.any(step.is_first & (step.reward[::-1] > 0)))
     step = together.step(actions)
     singles = [g.step([a]) for g, a in zip(alone, actions, strict=True)]

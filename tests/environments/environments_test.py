@@ -121,12 +121,9 @@ def test_every_name_is_valid():
 
 
 def test_environments_print_nothing():
-  program = (
-    'from bt_acme import environments; '
-    "environments.make('pong', seed=0).reset()"
-  )
-  result = python.run('-c', program)
-  assert (result.returncode, result.stdout, result.stderr) == (0, '', '')
+  made = "environments.make('pong', seed=0).reset()"
+  result = python.check('-c', f'from bt_acme import environments; {made}')
+  assert (result.stdout, result.stderr) == ('', '')
 
 
 def test_register(monkeypatch):

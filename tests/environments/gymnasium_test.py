@@ -104,13 +104,7 @@ def test_steps_of_old_environments_are_refused():
 
 def test_discrete_actions_are_hashable_and_rewards_may_be_arrays():
   walk, rewards = Walk(), {1: np.ones(1)}
-  walk.step = lambda action: (
-    walk.reset()[0],
-    rewards[action],
-    False,
-    False,
-    {},
-  )
+  walk.step = lambda a: (walk.reset()[0], rewards[a], False, False, {})
   environment = gymnasium.Gymnasium(walk, seed=0)
   environment.reset()
   environment.reward_spec().validate(environment.step(np.int32(1)).reward)

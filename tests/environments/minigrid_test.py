@@ -122,9 +122,8 @@ def test_open_goals_look_like_goals_and_end_no_episode():
   env, real = (
     environments.make(name + word, seed=0) for word in (':open_goal', '')
   )
-  np.testing.assert_array_equal(
-    env.reset().observation, real.reset().observation
-  )
+  steps = env.reset(), real.reset()
+  np.testing.assert_array_equal(*(step.observation for step in steps))
   forward, right = 2, 1
   for action in (forward, forward, right, forward, forward):
     step, ended = env.step(action), real.step(action)

@@ -85,10 +85,7 @@ def test_an_environment_that_breaks_the_rules_is_named():
     batched.step([0])
   for wrong, found in (
     (np.zeros([7, 7, 1], np.uint8), r'MiniGrid .*shape \(7, 7, 1\) and'),
-    (
-      np.zeros([7, 7, 3]),
-      r'MiniGrid .* type float64, but its observation_spec',
-    ),
+    (np.zeros([7, 7, 3]), r'MiniGrid .* type float64, but its observation_s'),
   ):
     environment.step = lambda _, wrong=wrong: dm_env.transition(0.0, wrong)
     environment.reset = lambda wrong=wrong: dm_env.restart(wrong)

@@ -41,10 +41,7 @@ def test_legends_show_all_labels():
   curves = {x: (np.arange(2.0), np.full(2, 0.5)) for x in ('_make', 'b')}
   shares = plots.stacked_shares('', curves, title='')
   seeds = {label: [curve] for label, curve in curves.items()}
-  for figure in (
-    shares,
-    plots.learning_curves('', seeds, title='', ylabel=''),
-  ):
+  for figure in (shares, plots.learning_curves('', seeds, title='', ylabel='')):
     texts = figure.axes[0].get_legend().get_texts()
     assert {text.get_text().strip() for text in texts} == {'_make', 'b'}
 

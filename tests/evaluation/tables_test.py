@@ -16,10 +16,7 @@ _CELLS = [{'a': 1 / 3, 'b': 'x, y'}, {'a': float('nan'), 'c': 7}]
       'policy        n\n---------------\nrandom        5\nR2D2 + BT  1000',
     ),
     (tables.csv_text([{'a': 0.1}, {'c': 7}]), 'a,c\n0.1,\n,7\n'),
-    (
-      tables.csv_text(_CELLS, digits=3),
-      'a,b,c\n0.333,"x, y",\n,,7\n',
-    ),
+    (tables.csv_text(_CELLS, digits=3), 'a,b,c\n0.333,"x, y",\n,,7\n'),
     (
       tables.markdown(('a', 'b'), [('x|y', 1)]),
       '| a | b |\n| --- | --: |\n| x/y | 1 |',
