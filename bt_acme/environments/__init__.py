@@ -12,7 +12,7 @@ The supported names are:
 `registry` finds the module that creates an environment.
 
 A run may play several environments whose observations and actions have equal
-shapes. `assignment` assigns the names in a comma-separated list to them.
+shapes. `naming` assigns the names in a comma-separated list to them.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ import dm_env
 
 from bt_acme.config import checks
 from bt_acme.environments import registry, vector
-from bt_acme.environments.assignment import name_of, names_in, seed_of
+from bt_acme.environments.naming import name_of, names_in, seed_of
 from bt_acme.environments.registry import register
 
 __all__ = (

@@ -116,7 +116,10 @@ class AtariVector(vector.VectorEnvironment):
       len(r) > _STEPS_BETWEEN_SEEDS for r in self._records
     ]
     if needs_seed.any():
-      self._seed_again(needs_seed)
+      for i in np.flatnonzero(needs_seed):
+        sequence = np.random.SeedSequence(int(self._seeds[i]))
+        self._seeds[i] = sequence.generate_state(1)[0] % 2**31
+        self._records[i] = bytearray([_RESET])
       observation = self._reset_some(needs_seed, self._seeds)
     return vector.VectorStep(
       observation=np.moveaxis(observation, 1, -1),
@@ -162,13 +165,6 @@ class AtariVector(vector.VectorEnvironment):
     self._records = [
       bytearray(actions[actions != _BEFORE]) for actions in state['actions'].T
     ]
-
-  def _seed_again(self, needs_seed: np.ndarray) -> None:
-    """Draws new seeds for some games, and restarts their records."""
-    for i in np.flatnonzero(needs_seed):
-      sequence = np.random.SeedSequence(int(self._seeds[i]))
-      self._seeds[i] = sequence.generate_state(1)[0] % 2**31
-      self._records[i] = bytearray([_RESET])
 
   def _reset_some(self, which: np.ndarray, seeds: np.ndarray) -> np.ndarray:
     """Starts an episode in some games; returns all observations."""
