@@ -167,26 +167,22 @@ def visits(
     f'evaluations={evaluations!r} is not a dictionary of evaluations. Pass '
     "{'BT': bt_acme.evaluate(run)}, for example.",
   )
-  made: dict[str, Any] = {
-    name: environments.make(name, seed=seed)
-    for name in dict.fromkeys(played.env for played in evaluations.values())
-  }
-  sizes: Any = {getattr(each, 'grid_size', tuple)() for each in made.values()}
-  checks.require(
-    all(sizes) and len(sizes) == 1,
-    f'env={", ".join(made)!r} has no grid of cells, or several sizes. Choose '
-    'environments with cells, such as MiniGrid, of one size.',
-  )
-  ((columns, rows),) = sizes
-  counts = {label: np.zeros((rows, columns), int) for label in evaluations}
+  names = ', '.join(dict.fromkeys(x.env for x in evaluations.values()))
+  counts, backgrounds = {}, {}
+  sizes: set[Any] = set()
   for label, played in evaluations.items():
+    environment: Any = environments.make(played.env, seed=seed)
+    sizes.add(getattr(environment, 'grid_size', tuple)())
+    checks.require(
+      all(sizes) and len(sizes) == 1,
+      f'env={names!r} has no grid of cells, or several sizes. Choose '
+      'environments with cells, such as MiniGrid, of one size.',
+    )
+    counts[label] = np.zeros(environment.grid_size()[::-1], int)
+    environment.reset()
+    backgrounds[label] = environment.render_rgb()
+    environment.close()
     for recording in played.recordings:
       for column, row in recording.cells:
         counts[label][row, column] += 1
-  drawn = {}
-  for name, environment in made.items():
-    environment.reset()
-    drawn[name] = environment.render_rgb()
-    environment.close()
-  backgrounds = {k: drawn[played.env] for k, played in evaluations.items()}
-  return plots.heat_maps(path, counts, backgrounds, title=', '.join(made))
+  return plots.heat_maps(path, counts, backgrounds, title=names)
