@@ -36,9 +36,7 @@ _PACKAGES_OF_PURE = {
 }
 
 # The full stack, which is available only for Python 3.10.
-STACK = (
-  *('acme', 'courier', 'gym', 'launchpad', 'reverb', 'sonnet', 'tensorflow'),
-)
+STACK = 'acme courier gym launchpad reverb sonnet tensorflow'.split()
 # These modules, and everything that they import, run without the stack.
 WITHOUT_STACK = (
   'bt_acme.api',
@@ -81,10 +79,7 @@ MAY_IMPORT_LATE = {
 
 
 def is_in(module, packages):
-  return any(
-    module == package or module.startswith(f'{package}.')
-    for package in packages
-  )
+  return f'{module}.'.startswith(tuple(f'{package}.' for package in packages))
 
 
 def place(module):

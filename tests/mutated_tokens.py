@@ -12,10 +12,10 @@ by itself (`strict=`, `daemon=`).
 """
 
 import ast
-import dataclasses
 import itertools
 import random
 import re
+from typing import NamedTuple
 
 from tests import sizes_test
 
@@ -64,8 +64,7 @@ _SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.UnaryOp)
 _SUMS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
 
 
-@dataclasses.dataclass(frozen=True)
-class Mutant:
+class Mutant(NamedTuple):
   """A single change of a file.
 
   Attributes:

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import pathlib
 import re
+import runpy
 import sys
 
 import jupytext
@@ -21,12 +22,7 @@ NEEDS_STACK = {'bring_your_own_agent'}
 HERE = sorted(NEEDS_STACK if HAS_STACK else set(NOTEBOOKS) - NEEDS_STACK)
 
 
-def _make_notebooks():
-  path = ROOT / 'scripts' / 'make_notebooks.py'
-  spec = importlib.util.spec_from_file_location('make_notebooks', path)
-  module = importlib.util.module_from_spec(spec)
-  spec.loader.exec_module(module)
-  return module
+_make = runpy.run_path(str(ROOT / 'scripts' / 'make_notebooks.py'))['make']
 
 
 def _outputs(notebook):
@@ -37,8 +33,7 @@ def _outputs(notebook):
 @pytest.mark.parametrize('name', sorted(NOTEBOOKS))
 def test_it_is_made_from_its_source_has_outputs_and_opens_in_colab(name):
   path = NOTEBOOKS[name].with_suffix('.ipynb')
-  made = _make_notebooks().make(NOTEBOOKS[name])
-  assert path.read_text() == made, 'Run `make notebooks`.'
+  assert path.read_text() == _make(NOTEBOOKS[name]), 'Run `make notebooks`.'
   outputs = _outputs(jupytext.read(path))
   assert outputs, f'Run scripts/make_notebooks.py --execute {name}.'
   assert all(output.output_type != 'error' for output in outputs)
@@ -52,16 +47,15 @@ def test_outputs_depend_on_earlier_cells(tmp_path):
   source = tmp_path / 'name.py'
   text = NOTEBOOKS['paper_figures'].read_text().partition('# %%')[0]
   source.write_text(text + '# %%\nx = 1  # One.\n\n# %%\nx\n')
-  made = _make_notebooks().make
-  notebook = jupytext.reads(made(source), fmt='ipynb')
+  notebook = jupytext.reads(_make(source), fmt='ipynb')
   for cell in notebook.cells:
     cell.outputs = [nbformat.v4.new_output('stream', text='1')]
   nbformat.write(notebook, source.with_suffix('.ipynb'))
-  assert made(source).count('output_type') == 2
+  assert _make(source).count('output_type') == 2
   source.write_text(source.read_text().replace('One', 'A comment'))
-  assert made(source).count('output_type') == 2
+  assert _make(source).count('output_type') == 2
   source.write_text(source.read_text().replace('x = 1', 'x = 2'))
-  assert made(source).count('output_type') == 0
+  assert _make(source).count('output_type') == 0
 
 
 # Makes runs small, like those of the documentation.

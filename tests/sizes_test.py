@@ -41,21 +41,16 @@ def _sources(*tops):
   ]
 
 
-def _docstring_lines(tree):
-  lines = set()
-  for node in ast.walk(tree):
-    if isinstance(node, _HAVE_DOCSTRINGS) and ast.get_docstring(node):
-      docstring = node.body[0]
-      lines.update(range(docstring.lineno, docstring.end_lineno + 1))
-  return lines
-
-
 def lines_of_code(source):
   lines = set()
   for token in tokenize.generate_tokens(io.StringIO(source).readline):
     if tokenize.tok_name[token.type] not in _LAYOUT:
       lines.update(range(token.start[0], token.end[0] + 1))
-  return len(lines - _docstring_lines(ast.parse(source)))
+  for node in ast.walk(ast.parse(source)):
+    if isinstance(node, _HAVE_DOCSTRINGS) and ast.get_docstring(node):
+      docstring = node.body[0]
+      lines -= {*range(docstring.lineno, docstring.end_lineno + 1)}
+  return len(lines)
 
 
 @functools.cache
