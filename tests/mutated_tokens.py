@@ -19,42 +19,21 @@ from typing import NamedTuple
 
 from tests import sizes_test
 
-# The text of each operator, and its replacements.
-_OPERATORS = {
-  ast.Lt: ('<', '<=', '>='),
-  ast.LtE: ('<=', '<', '>'),
-  ast.Gt: ('>', '>=', '<='),
-  ast.GtE: ('>=', '>', '<'),
-  ast.Eq: ('==', '!='),
-  ast.NotEq: ('!=', '=='),
-  ast.Is: ('is', 'is not'),
-  ast.IsNot: ('is not', 'is'),
-  ast.In: ('in', 'not in'),
-  ast.NotIn: ('not in', 'in'),
-  ast.Add: ('+', '-'),
-  ast.Sub: ('-', '+'),
-  ast.Mult: ('*', '/'),
-  ast.Div: ('/', '*'),
-  ast.FloorDiv: ('//', '*'),
-  ast.Mod: ('%', '//'),
-  ast.Pow: ('**', '*'),
-  ast.BitAnd: ('&', '|'),
-  ast.BitOr: ('|', '&'),
-  ast.BitXor: ('^', '&'),
-  ast.LShift: ('<<', '>>'),
-  ast.RShift: ('>>', '<<'),
-  ast.And: ('and', 'or'),
-  ast.Or: ('or', 'and'),
-  ast.MatMult: ('@',),
+# Tokens that replace each other.
+_PAIRS = {
+  **{'==': '!=', 'is': 'is not', 'in': 'not in', 'and': 'or'},
+  **{'+': '-', '*': '/', '&': '|', '<<': '>>'},
+  **{'min': 'max', 'minimum': 'maximum', 'argmin': 'argmax'},
 }
-_EXTREMES = {
-  'min': 'max',
-  'max': 'min',
-  'minimum': 'maximum',
-  'maximum': 'minimum',
-  'argmin': 'argmax',
-  'argmax': 'argmin',
+# The replacements of each token.
+_REPLACEMENTS = {
+  **{token: [other] for token, other in _PAIRS.items()},
+  **{other: [token] for token, other in _PAIRS.items()},
+  **{'<': ['<=', '>='], '<=': ['<', '>'], '>': ['>=', '<='], '>=': ['>', '<']},
+  **{'//': ['*'], '%': ['//'], '**': ['*'], '^': ['&'], 'not': ['']},
 }
+# An operator between its operands, possibly after a comment.
+_OPERATOR = rb'#.*|(is\s+not\b|not\s+in\b|[^\s()\\]+)'
 _LEFT_OUT_CALLS = ('print', 'warn', 'sleep', 'dataclass', 'lru_cache')
 _LEFT_OUT_OWNERS = ('logging', 'logger', '_logger')
 _LEFT_OUT_KEYWORDS = ('timeout', 'strict', 'daemon')
@@ -107,10 +86,11 @@ def find(path, source):
     for first, last, pattern, others in _changes(node):
       start, end = offset(*first), offset(*last)
       for match in re.finditer(pattern, source[start:end]):
-        if match[1] and others:
+        before = (match[1] or b'').decode()
+        others = others or _REPLACEMENTS.get(' '.join(before.split()), [])
+        if others:
           start += match.start(1)
           line = source.count(b'\n', 0, start) + 1
-          before = match[1].decode()
           places[start, start + len(match[1])] = [
             Mutant(path, lines, line, start, before, other.format(before))
             for other in others
@@ -129,26 +109,22 @@ def find(path, source):
 def _changes(node):
   """Yields changes: where to search, the pattern of the token, the new texts.
 
-  `{}` in a new text is the old text.
+  `{}` in a new text is the old text. Without new texts, they are those of
+  `_REPLACEMENTS`.
   """
   match node:
     case ast.Compare():
-      sides = [node.left, *node.comparators]
-      for left, right, operator in zip(
-        sides, sides[1:], node.ops, strict=False
-      ):
-        yield _operator(left, operator, right)
+      for sides in itertools.pairwise([node.left, *node.comparators]):
+        yield *_between(*sides), _OPERATOR, []
     case ast.BoolOp():
-      for left, right in itertools.pairwise(node.values):
-        yield _operator(left, node.op, right)
+      for sides in itertools.pairwise(node.values):
+        yield *_between(*sides), _OPERATOR, []
     case ast.BinOp() if not (_is_text(node.left) or _is_text(node.right)):
-      yield _operator(node.left, node.op, node.right)
+      yield *_between(node.left, node.right), _OPERATOR, []
     case ast.AugAssign() if not _is_text(node.value):
-      yield _operator(node.target, node.op, node.value)
-    case ast.UnaryOp(op=ast.Not()):
-      yield *_ends(node), b'(not)', ['']
-    case ast.UnaryOp(op=ast.USub()):
-      yield *_ends(node), b'(-)', ['+']
+      yield *_between(node.target, node.value), rb'([^\s()\\]+)=', []
+    case ast.UnaryOp(op=ast.Not() | ast.USub()):
+      yield *_ends(node), b'(not|-)', []
     case ast.Constant(value=bool(value)):
       yield _whole(node, [repr(not value)])
     case ast.Constant(value=int(value) | float(value)):
@@ -159,9 +135,7 @@ def _changes(node):
     case ast.Call(func=function):
       if isinstance(function, ast.Name) and function.id == 'range':
         yield from _shifted(*node.args)
-      name = _name_of(function)
-      if name in _EXTREMES:
-        yield *_ends(function), rf'({name})$'.encode(), [_EXTREMES[name]]
+      yield *_ends(function), rb'\b(\w+)$', []
 
 
 def _ends(node):
@@ -171,11 +145,8 @@ def _ends(node):
   )
 
 
-def _operator(left, operator, right):
-  """Returns the change of an operator between its operands."""
-  text, *others = _OPERATORS[type(operator)]
-  words = rb'\s+'.join(re.escape(word.encode()) for word in text.split())
-  return _ends(left)[1], _ends(right)[0], b'#.*|(' + words + b')', others
+def _between(left, right):
+  return _ends(left)[1], _ends(right)[0]
 
 
 def _whole(node, others):
