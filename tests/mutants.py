@@ -155,7 +155,7 @@ def _copied(tree):
 
 
 def _pytest(copy, seconds, *arguments, **variables):
-  """Runs pytest in a copy; returns its exit code and output, or None if slow.
+  """Runs pytest in a copy; returns its exit code, None if slow, and output.
 
   Args:
     copy: the working directory.
@@ -183,7 +183,7 @@ def _pytest(copy, seconds, *arguments, **variables):
     output = process.communicate(timeout=seconds)[0]
     return process.returncode, output
   except subprocess.TimeoutExpired:
-    return None
+    return None, 'too slow'
   finally:
     with contextlib.suppress(ProcessLookupError):
       os.killpg(process.pid, signal.SIGKILL)
@@ -197,9 +197,9 @@ def _observe(copy, packages, test_file):
   observed.unlink(missing_ok=True)
   source = ' '.join(f'bt_acme/{package}' for package in packages)
   options = ('-m', 'not slow', '-p', 'observe', test_file)
-  done = _pytest(copy, _LONGEST_FILE, *options, SOURCE=source)
+  _, output = _pytest(copy, _LONGEST_FILE, *options, SOURCE=source)
   if not observed.exists():
-    print(f'excluded: {test_file}\n{done[1][-2000:] if done else "too slow"}')
+    print(f'excluded: {test_file}\n{output[-2000:]}')
     return {}, {}
   seconds, reached = json.loads(observed.read_text())
   print(f'{test_file}: {sum(seconds.values()):.1f} s')
@@ -230,14 +230,14 @@ def _observe_all(copies, packages, test_folders, jobs):
     for folder in test_folders
     for file in (copy / 'tests' / folder).rglob('*_test.py')
   )
-  seconds, reached = {}, {}
+  seconds = {}
+  reached = collections.defaultdict(lambda: collections.defaultdict(list))
   with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
     for found_seconds, found_reached in pool.map(observe, test_files):
       seconds.update(found_seconds)
       for path, lines in found_reached.items():
-        mine = reached.setdefault(path, {})
         for line, tests in lines.items():
-          mine.setdefault(line, []).extend(tests)
+          reached[path][line] += tests
   return seconds, reached
 
 
@@ -259,14 +259,13 @@ def _judge(copy, mutant, tests, usual):
   # Python reuses bytecode if time and size of the source are unchanged.
   os.utime(file, (hash(mutant) % 2**31,) * 2)
   try:
-    done = _pytest(copy, limit, '-x', *tests)
+    code, output = _pytest(copy, limit, '-x', *tests)
   finally:
     file.write_bytes(source)
-  if done is None:
-    if _pytest(copy, limit, '-x', *tests) is None:
+  if code is None:
+    if _pytest(copy, limit, '-x', *tests)[0] is None:
       return Outcome(mutant, 'unclear', 'tests are slow anyway')
     return Outcome(mutant, 'timeout', f'after {len(tests)} tests')
-  code, output = done
   if code == 0:
     return Outcome(mutant, 'survived', f'{len(tests)} tests')
   failed = _FAILED.search(output)
@@ -276,11 +275,8 @@ def _judge(copy, mutant, tests, usual):
 def _without_unreliable(outcomes, copy):
   """Runs the tests that killed mutants again, on the original code."""
   tests = sorted({one.reason for one in outcomes if '::' in one.reason})
-  failed = set()
-  for test in tests:
-    done = _pytest(copy, _PATIENCE + _PROGRAM_SECONDS, test)
-    if done is None or done[0]:
-      failed.add(test)
+  limit = _PATIENCE + _PROGRAM_SECONDS
+  failed = {test for test in tests if _pytest(copy, limit, test)[0] != 0}
   return [
     one._replace(verdict='unclear') if one.reason in failed else one
     for one in outcomes
