@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import importlib.util
 from typing import NamedTuple
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -91,9 +92,8 @@ def _imported(node, package, modules):
   if isinstance(node, ast.Import):
     return [alias.name for alias in node.names]
   if isinstance(node, ast.ImportFrom):
-    parents = package.split('.')
-    parents = parents[: len(parents) - node.level + 1] if node.level else []
-    base = '.'.join(filter(None, [*parents, node.module]))
+    relative = '.' * node.level + (node.module or '')
+    base = importlib.util.resolve_name(relative, package)
     full = [f'{base}.{alias.name}' for alias in node.names]
     return [name if name in modules else base for name in full]
   if isinstance(node, ast.Call):

@@ -40,11 +40,6 @@ class _Lock(gymnasium.Env):
     return image
 
 
-def _make_policy(seed):
-  del seed
-  return lambda observation, prev_action, is_first: _right_action(observation)
-
-
 def test_kickstarting_opens_a_lock_that_exploration_does_not():
   bt_acme.register_environment('lock', lambda seed: _Lock())
   settings = {
@@ -67,7 +62,7 @@ def test_kickstarting_opens_a_lock_that_exploration_does_not():
   # The behavior never acts.
   run = bt_acme.transfer(
     'lock',
-    behaviors.FromCallable(_make_policy),
+    behaviors.FromCallable(lambda seed: lambda image, *_: _right_action(image)),
     flights=False,
     extra_action=False,
     kickstarting=0.1,

@@ -47,10 +47,11 @@ def _random_actions(ale, rng):
     yield from itertools.repeat(action, rng.integers(1, 40))
 
 
-def _play(task, ale, actions, before_frame=lambda: None):
+def _play(task, ale, actions, forcing_rng=None):
   """Plays consecutive episodes; yields the events of each reward."""
   for action in actions:
-    before_frame()
+    if forcing_rng:
+      _force_ghosts_and_fruits(ale, forcing_rng)
     ram_before = ale.getRAM()
     reward = ale.act(action)
     if reward:
@@ -81,13 +82,8 @@ def test_all_rewards_of_random_play_are_attributed(
   counts = collections.Counter()
   for seed in seeds:
     ale, rng = _emulator(task.game, seed), np.random.default_rng(seed)
-
-    def intervene(ale=ale, rng=rng):
-      if is_forced:
-        _force_ghosts_and_fruits(ale, rng)
-
     actions = itertools.islice(_random_actions(ale, rng), frames)
-    for events in _play(task, ale, actions, intervene):
+    for events in _play(task, ale, actions, rng if is_forced else None):
       counts.update(events)
   assert expected <= set(counts), counts
 

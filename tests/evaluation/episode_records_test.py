@@ -24,7 +24,7 @@ def _always(action):
 
 @pytest.fixture(name='made', scope='module')
 def make_agent():
-  """Returns an agent with three behaviors, and its parameters."""
+  """Returns an agent with three behaviors, and its policy."""
   settings = {
     **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 8),
     **{'min_flight_probability': 0.3, 'max_flight_probability': 0.4},
@@ -35,14 +35,14 @@ def make_agent():
     assembly.spec_by_name(_NAME),
     tuple(map(_always, range(3))),
   )
-  return agent, fakes.variables_of(agent)
+  return agent, assembly.Learned(0, fakes.variables_of(agent), None)
 
 
 def test_replaying_a_recording(made):
-  agent, variables = made
+  agent, learned = made
   agent = assembly.moved(agent, 'MiniGrid-Empty-Random-5x5-v0')
   evaluator = Evaluator(agent, episodes=3, seed=5, epsilon=0.5, flights=True)
-  recordings = episode_records.record(evaluator, variables)
+  recordings = episode_records.record(evaluator, learned.variables)
   sources = {s for recording in recordings for s in recording.sources}
   assert types.FLIGHT in sources and types.OWN in sources
   for i, recording in enumerate(recordings):
@@ -65,12 +65,12 @@ def test_replaying_a_recording(made):
 
 
 def test_evaluations_count_only_their_own_steps_and_have_no_flights(made):
-  agent, variables = made
+  agent, learned = made
   evaluator = Evaluator(agent, episodes=3, seed=5, epsilon=0.8)
   for _ in range(2):
     ended, played = [], []
     rows = evaluator.run(
-      variables,
+      learned.variables,
       on_step=lambda step, going, to=played: to.append(going.copy()),
       on_end=ended.append,
     )
@@ -78,13 +78,11 @@ def test_evaluations_count_only_their_own_steps_and_have_no_flights(made):
     lengths = [row['episode_length'] for row in rows]
     np.testing.assert_array_equal(lengths, np.sum(played, axis=0))
     assert len(set(lengths)) > 1  # Some environments wait for the others.
-  for recording in episode_records.record(evaluator, variables):
+  for recording in episode_records.record(evaluator, learned.variables):
     assert types.FLIGHT not in recording.sources
 
 
 def test_an_interrupted_video_leaves_no_file(made, tmp_path, monkeypatch):
-  agent, variables = made
-  learned = assembly.Learned(0, variables, None)
   path = tmp_path / 'v.webm'
 
   def stop(*args):
@@ -93,22 +91,17 @@ def test_an_interrupted_video_leaves_no_file(made, tmp_path, monkeypatch):
 
   monkeypatch.setattr(control_view.ControlView, 'last_frame', stop)
   with pytest.raises(KeyboardInterrupt):
-    episode_records.play(agent, learned, seed=5, video=str(path))
+    episode_records.play(*made, seed=5, video=str(path))
   assert not list(tmp_path.iterdir())
 
 
 def test_a_film_ends_although_the_episode_does_not(made):
-  agent, variables = made
+  agent, learned = made
   environment = minigrid.MiniGrid(_NAME, seed=0, no_goal=True)
   environment._env.max_steps = 2_000
   environments.register('endless', lambda seed: environment)
-  film = episode_records.film(
-    agent.named('endless'),
-    assembly.Learned(0, variables, None),
-    suffix='.gif',
-    seed=5,
-    max_frames=3,
-  )
+  settings = {'suffix': '.gif', 'seed': 5, 'max_frames': 3}
+  film = episode_records.film(agent.named('endless'), learned, **settings)
   assert Image.open(io.BytesIO(film)).n_frames <= 3
   assert environment._env.step_count < 1_000
 
@@ -120,7 +113,7 @@ def test_an_agent_without_flights_starts_none():
 
 
 def test_the_behavior_in_control_selected_the_action(made):
-  agent, variables = made
+  agent, learned = made
   evaluator = Evaluator(agent, episodes=3, seed=5, epsilon=0.8, flights=True)
   seen = set()
 
@@ -132,6 +125,6 @@ def test_the_behavior_in_control_selected_the_action(made):
         assert behavior == action
         seen.add((int(source), int(behavior)))
 
-  evaluator.run(variables, on_step=on_step)
+  evaluator.run(learned.variables, on_step=on_step)
   extra, flight = types.EXTRA, types.FLIGHT
   assert seen == {(extra, 1), (extra, 2), (flight, 0), (flight, 1)}

@@ -58,10 +58,7 @@ _SLOW = {
   intervals.probability_of_improvement: _slow_probability_of_improvement,
 }
 _SAMPLES = {intervals.probability_of_improvement: 2}  # The others have one.
-
-
-def _mean(runs):
-  return np.mean(runs, axis=(-2, -1))
+_mean = functools.partial(np.mean, axis=(-2, -1))
 
 
 @pytest.mark.parametrize('statistic', _SLOW)
