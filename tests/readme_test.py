@@ -17,10 +17,11 @@ import shlex
 from typing import NamedTuple
 
 import pytest
+from absl.testing import flagsaver
 from markdown_it import MarkdownIt
 
-from benchmarks import core_parts, target_devices
-from bt_acme.config import names, presets
+from bt_acme.cli import flags, training
+from bt_acme.config import presets
 from tests import small_examples
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -141,33 +142,19 @@ def test_commands_exist(path, tmp_path, monkeypatch):
         _check_flags(module, words[words.index(word) + 1 :])
 
 
-# The values of flags that are not settings.
-TABLE_FLAGS = {
-  'target': target_devices.TARGETS,
-  'agent': core_parts.CONFIGS,
-  'function': ['learner step', 'policy step', 'server with rewards step'],
-}
-
-
+@flagsaver.flagsaver
 def _check_flags(name, words):
   """Builds the settings of a program from the flags of a command."""
   module = importlib.import_module(name)
-  allowed = TABLE_FLAGS if name == 'benchmarks.compiled' else {}
-  defaults = names.defaults_of(module.Settings)
-  given = {}
-  for word in words:
-    if word.startswith('--'):
-      flag, text = word.removeprefix('--').split('=', 1)
-      if flag in allowed:
-        assert text in allowed[flag], word
-      else:
-        given[flag] = text
-  preset = given.pop('preset', 'paper')
-  values = presets.get(preset, module.Settings)
-  for name, text in given.items():
-    kind = type(defaults[name])
-    values[name] = text == 'true' if kind is bool else kind(text)
-  names.build(module.Settings, values)
+  training.define(module.Settings)
+  if name == 'benchmarks.compiled':
+    module._define_flags()
+  training.FLAGS([name, *words])
+  preset = presets.get(training.FLAGS.preset, module.Settings)
+  flags.from_flags(module.Settings, preset)
+  if name == 'benchmarks.compiled':
+    known = {'learner step', 'policy step', 'server with rewards step'}
+    assert set(training.FLAGS.function) <= known
 
 
 def _mapped():
