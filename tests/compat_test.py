@@ -18,31 +18,28 @@ import acme.agents.jax.td3
 import acme.jax.layouts.distributed_layout
 """
 
-_RLAX_DOES_NOT_LOAD_TENSORFLOW = """
+# The server of Reverb prints lines.
+_BT_ACME_COMES_FIRST = f"""
 import bt_acme, rlax, sys
 assert 'tensorflow_probability.substrates.jax' in sys.modules
 assert 'tensorflow' not in sys.modules
-"""
-
-_RESTORED_NAMES_WORK = """
+{_AGENTS}
+# The restored names work.
 import acme.jax.utils, jax, jax.numpy as jnp, numpy as np
 from acme.adders.reverb import utils as adder_utils
-state = jax.pmap(lambda x: {'a': x})(jnp.ones((1, 2)))
+state = jax.pmap(lambda x: dict(a=x))(jnp.ones((1, 2)))
 first = acme.jax.utils.get_from_first_device(state)
 assert type(first['a']) is np.ndarray and first['a'].shape == (2,)
 assert type(acme.jax.utils.fetch_devicearray(jnp.ones(2))) is np.ndarray
 zeros = adder_utils.zeros_like(jnp.ones(2))
 assert isinstance(zeros, jax.Array) and not zeros.any()
-doubled = jax.tree_multimap(lambda x, y: x + y, {'a': 1}, {'a': 2})
-assert doubled == jax.tree_map(lambda x: 3 * x, {'a': 1}) == {'a': 3}
-leaves, structure = jax.tree_flatten({'a': 1, 'b': 2})
-assert leaves == jax.tree_leaves({'a': 1, 'b': 2}) == [1, 2]
-assert structure == jax.tree_structure({'a': 0, 'b': 0})
-assert jax.tree_unflatten(structure, leaves) == {'a': 1, 'b': 2}
-"""
-
-# The server of Reverb prints lines.
-_TENSORFLOW_AND_REVERB_WORK = """
+doubled = jax.tree_multimap(lambda x, y: x + y, dict(a=1), dict(a=2))
+assert doubled == jax.tree_map(lambda x: 3 * x, dict(a=1)) == dict(a=3)
+leaves, structure = jax.tree_flatten(dict(a=1, b=2))
+assert leaves == jax.tree_leaves(dict(a=1, b=2)) == [1, 2]
+assert structure == jax.tree_structure(dict(a=0, b=0))
+assert jax.tree_unflatten(structure, leaves) == dict(a=1, b=2)
+# TensorFlow and Reverb work.
 print('Nothing else.', file=sys.stderr)
 import reverb, tensorflow
 assert tensorflow.constant(2).numpy() == 2
@@ -81,10 +78,7 @@ assert not utils.zeros_like(jnp.ones(2)).any()
 @pytest.mark.parametrize(
   'program',
   [
-    _RLAX_DOES_NOT_LOAD_TENSORFLOW
-    + _AGENTS
-    + _RESTORED_NAMES_WORK
-    + _TENSORFLOW_AND_REVERB_WORK,
+    _BT_ACME_COMES_FIRST,
     _TENSORFLOW_STAYS_THE_SAME_MODULE,
     _PARTS_THAT_READ_JAX_COME_FIRST,
   ],

@@ -97,7 +97,10 @@ def _execute(name, make_folder):
     kernel_name='python3',
     resources={'metadata': {'path': str(folder)}},
   )
-  client.execute(env={**os.environ, **_FAST, 'PYTHONPATH': str(ROOT)})
+  fast = '--xla_backend_optimization_level=0'  # Compiling takes most time.
+  fast += ' --xla_cpu_parallel_codegen_split_count=1'
+  variables = {'PYTHONPATH': str(ROOT), 'XLA_FLAGS': fast}
+  client.execute(env={**os.environ, **variables})
   return _outputs(notebook)
 
 
@@ -105,11 +108,6 @@ def _data(outputs, kind):
   return [o['data'][kind] for o in outputs if kind in o.get('data', {})]
 
 
-# Compiling takes most of the time.
-_FAST = {
-  'XLA_FLAGS': '--xla_backend_optimization_level=0 '
-  '--xla_cpu_parallel_codegen_split_count=1'
-}
 _EXPECTED = {
   # Numbers of figures and videos.
   'quickstart': (4, 2),
