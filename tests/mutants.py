@@ -17,13 +17,13 @@ import hashlib
 import json
 import os
 import pathlib
-import queue
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from typing import NamedTuple
 
@@ -68,6 +68,7 @@ def pytest_sessionfinish():
   with open('observed.json', 'w') as file:
     json.dump([passed, lines], file)
 """
+_THREAD = threading.local()  # `copy` is the copy of the tree that it uses.
 _FAILED = re.compile(r'^(?:FAILED|ERROR) ([^\s\[]+)', re.MULTILINE)
 
 
@@ -190,8 +191,9 @@ def _pytest(copy, seconds, *arguments, **variables):
     process.communicate()
 
 
-def _observe(copy, packages, test_file):
+def _observe(packages, test_file):
   """Runs a test file; returns `seconds` and `reached` for `select`."""
+  copy = _THREAD.copy
   (copy / 'observe.py').write_text(_PLUGIN)
   observed = copy / 'observed.json'
   observed.unlink(missing_ok=True)
@@ -206,9 +208,8 @@ def _observe(copy, packages, test_file):
   return seconds, reached
 
 
-def _observe_all(copies, packages, test_folders, jobs):
+def _observe_all(copy, packages, test_folders, pool):
   """Returns `seconds` and `reached`; results of the same code are reused."""
-  copy = copies.queue[0]
   digest = hashlib.sha256(' '.join(packages).encode())
   for pattern in ('bt_acme/**/*.py', 'tests/**/*.py'):
     for file in sorted(copy.glob(pattern)):
@@ -219,8 +220,7 @@ def _observe_all(copies, packages, test_folders, jobs):
   def observe(test_file):
     result = cache / f'{test_file.replace("/", "-")}.json'
     if not result.exists():
-      with _taken(copies) as copy:
-        found = _observe(copy, packages, test_file)
+      found = _observe(packages, test_file)
       result.with_suffix('.partial').write_text(json.dumps(found))
       result.with_suffix('.partial').rename(result)
     return json.loads(result.read_text())
@@ -232,26 +232,17 @@ def _observe_all(copies, packages, test_folders, jobs):
   )
   seconds = {}
   reached = collections.defaultdict(lambda: collections.defaultdict(list))
-  with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-    for found_seconds, found_reached in pool.map(observe, test_files):
-      seconds.update(found_seconds)
-      for path, lines in found_reached.items():
-        for line, tests in lines.items():
-          reached[path][line] += tests
+  for found_seconds, found_reached in pool.map(observe, test_files):
+    seconds.update(found_seconds)
+    for path, lines in found_reached.items():
+      for line, tests in lines.items():
+        reached[path][line] += tests
   return seconds, reached
 
 
-@contextlib.contextmanager
-def _taken(copies):
-  copy = copies.get()
-  try:
-    yield copy
-  finally:
-    copies.put(copy)
-
-
-def _judge(copy, mutant, tests, usual):
+def _judge(mutant, tests, usual):
   """Runs tests on a mutant in a copy of the tree."""
+  copy = _THREAD.copy
   limit = _PATIENCE + _START_SECONDS + 3 * usual
   file = copy / mutant.path
   source = file.read_bytes()
@@ -323,27 +314,27 @@ def main(arguments):
   }
   end = time.monotonic() + 60 * options.minutes
   with contextlib.ExitStack() as stack:
-    copies = queue.Queue()
-    for _ in range(options.jobs):
-      copies.put(stack.enter_context(_copied(tree)))
-    seconds, reached = _observe_all(
-      copies, packages, options.tests.split(','), options.jobs
+    copies = [stack.enter_context(_copied(tree)) for _ in range(options.jobs)]
+    unused = iter(copies)
+    pool = concurrent.futures.ThreadPoolExecutor(
+      options.jobs, initializer=lambda: setattr(_THREAD, 'copy', next(unused))
     )
+    stack.enter_context(pool)
+    test_folders = options.tests.split(',')
+    seconds, reached = _observe_all(copies[0], packages, test_folders, pool)
 
     def judge(mutant):
       if time.monotonic() > end:
         return None
       tests = select(seconds, reached, mutant, options.test_seconds)
       usual = sum(seconds.get(t, _PROGRAM_SECONDS) for t in tests)
-      with _taken(copies) as copy:
-        outcome = _judge(copy, mutant, tests, usual)
+      outcome = _judge(mutant, tests, usual)
       print(outcome, flush=True)
       return outcome
 
     drawn = mutated_tokens.draw(sources, options.mutants, options.seed)
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-      outcomes = [one for one in pool.map(judge, drawn) if one is not None]
-    outcomes = _without_unreliable(outcomes, copies.get())
+    outcomes = [one for one in pool.map(judge, drawn) if one is not None]
+    outcomes = _without_unreliable(outcomes, copies[0])
   print()
   for outcome in outcomes:
     if outcome.verdict == 'unclear':
