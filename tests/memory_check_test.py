@@ -5,9 +5,9 @@ import dataclasses
 import jax
 import pytest
 
-from bt_acme import assembly, behaviors, memory_check
-from bt_acme import config as config_lib
-from bt_acme.config import names, presets
+from benchmarks import core_parts
+from bt_acme import memory_check
+from bt_acme.config import presets
 from bt_acme.config import run as run_config
 from bt_acme.replay import blocks
 from bt_acme.runtime import accelerators, environment_variables, launch_checks
@@ -17,7 +17,6 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
 RUN = run_config.RunConfig(
   num_actors=3, envs_per_actor=5, num_evaluators=2, evaluation_episodes=7
 )
-ATARI = assembly.EnvironmentSpec('montezuma_revenge', (84, 84, 4), 4, 18)
 
 
 @pytest.fixture(name='set_memory')
@@ -91,15 +90,12 @@ def test_all_needs_must_fit_together(set_memory):
 
 
 @pytest.mark.parametrize('name', presets.PRESETS)
-@pytest.mark.parametrize('config_class', config_lib.AGENTS.values())
+@pytest.mark.parametrize('kind', core_parts.CONFIGS)
 def test_every_preset_fits_into_the_memory_it_is_made_for(
-  set_memory, name, config_class
+  set_memory, name, kind
 ):
-  config = names.build(config_class, presets.get(name, config_class))
-  transferred = ()
-  if config_class is config_lib.BTConfig:
-    transferred = (behaviors.Uniform(),)
-  agent = assembly.Agent(config, ATARI, transferred)
+  preset = presets.get(name, core_parts.CONFIGS[kind])
+  agent = core_parts.make_agent(kind=kind, **preset)
   settings = presets.PRESETS[name].settings
   known = {key: settings[key] for key in settings if hasattr(RUN, key)}
   run = run_config.RunConfig(**known)
@@ -133,7 +129,7 @@ def test_too_large_settings_are_refused(set_memory, settings, message):
   of_run = {'num_actors': 1, 'max_actor_steps': 10**9}
   of_run |= {k: settings[k] for k in settings if hasattr(RUN, k)}
   config = {k: settings[k] for k in settings if not hasattr(RUN, k)}
-  agent = assembly.Agent(names.build(config_lib.NGUConfig, config), ATARI)
+  agent = core_parts.make_agent(kind='ngu', **config)
   with pytest.raises(ValueError, match=message) as error:
     launch_checks.check(run_config.RunConfig(**of_run), agent)
   assert '\n' not in str(error.value)
@@ -141,8 +137,7 @@ def test_too_large_settings_are_refused(set_memory, settings, message):
 
 @pytest.mark.parametrize('dtype, width', [('float32', 4), ('bfloat16', 2)])
 def test_a_learner_step_needs_the_operands_of_all_products(dtype, width):
-  network = config_lib.NetworkConfig(torso_dtype=dtype)
-  agent = assembly.Agent(config_lib.R2D2Config(network=network), ATARI)
+  agent = core_parts.make_agent(torso_dtype=dtype)
   *_, step = memory_check.estimate_device(agent, 2)
   image = 84 * 84 * 4
   # The outputs of the convolutions, inputs of the head's layers and the LSTM's.
@@ -205,10 +200,7 @@ def test_a_batch_that_does_not_fit_a_device_is_refused(
   set_devices, batch_size, num_devices, gpus, chips, refused
 ):
   set_devices(gpus, chips)
-  learner = config_lib.LearnerConfig(
-    batch_size=batch_size, num_devices=num_devices
-  )
-  agent = assembly.Agent(config_lib.R2D2Config(learner=learner), ATARI)
+  agent = core_parts.make_agent(batch_size=batch_size, num_devices=num_devices)
   run = run_config.RunConfig(max_actor_steps=10**9)
   check(run, agent, refused)
   cluster = dataclasses.replace(run, lp_launch_type='ray', ray_address='auto')
@@ -296,7 +288,7 @@ def test_a_server_that_does_not_fit_its_part_of_a_gpu_is_refused(
 ):
   set_devices(GPUS)
   run = make_server_run(**{'envs_per_actor': 16, **changes})
-  check(run, assembly.Agent(config_lib.NGUConfig(), ATARI), refused)
+  check(run, core_parts.make_agent(kind='ngu'), refused)
 
 
 def test_two_processes_cannot_use_a_tpu(set_devices, monkeypatch):
