@@ -9,6 +9,7 @@ import pathlib
 import signal
 import sys
 
+import psutil
 import pytest
 
 # These variables are set before JAX is first imported. Tests never use an
@@ -100,15 +101,8 @@ def restore_signals():
       signal.signal(signum, handler)
 
 
-_STATM = pathlib.Path('/proc/self/statm')
 _MEMORY_STEP = 400_000_000  # Bytes.
 _memory_bound = 3 * _MEMORY_STEP
-
-
-def _resident_bytes():
-  if not _STATM.exists():
-    return 0
-  return int(_STATM.read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE')
 
 
 @pytest.fixture(autouse=True)
@@ -119,14 +113,15 @@ def bound_memory():
   """
   global _memory_bound
   yield
-  if 'jax' not in sys.modules or _resident_bytes() < _memory_bound:
+  process = psutil.Process()
+  if 'jax' not in sys.modules or process.memory_info().rss < _memory_bound:
     return
   sys.modules['jax'].clear_caches()
   gc.collect()
   # With glibc, this returns free memory to the system.
   getattr(ctypes.CDLL(None), 'malloc_trim', lambda _: None)(0)
   # The remaining memory is not a cache, so the bound increases.
-  _memory_bound = max(_memory_bound, _resident_bytes() + _MEMORY_STEP)
+  _memory_bound = max(_memory_bound, process.memory_info().rss + _MEMORY_STEP)
 
 
 @pytest.fixture(name='exported', scope='session')
