@@ -31,18 +31,14 @@ def folder() -> pathlib.Path:
   Functions compiled for one CPU may not run on another, and machines with
   different CPUs may share a home directory.
   """
-  return root() / 'compiled' / _cpu()
-
-
-def _cpu() -> str:
-  """Returns a name for the instruction set of this CPU."""
   lines = []
   try:
     with open('/proc/cpuinfo') as file:
       lines = [line for line in file if line.startswith(('flags', 'Features'))]
   except OSError:  # Only Linux has this file.
     pass
-  return hashlib.sha256(''.join(lines[:1]).encode()).hexdigest()[:8]
+  instruction_set = hashlib.sha256(''.join(lines[:1]).encode()).hexdigest()
+  return root() / 'compiled' / instruction_set[:8]
 
 
 def enable() -> None:

@@ -70,8 +70,16 @@ def estimate(
   evaluators = run.num_evaluators
   if not run.uses_launchpad:
     evaluators = min(evaluators, 1)
+  processes = run.num_actors + run.num_evaluators
+  if run.is_in_this_process:
+    processes = 1
   acting = [
-    _processes(run),
+    MemoryRequirement(
+      _settings(run, 'num_actors', 'num_evaluators'),
+      f'{processes:,} processes take',
+      processes * _PROCESS_BYTES,
+      'Lower one of these settings, and raise envs_per_actor if necessary.',
+    ),
     _environments(
       agent,
       run.num_environments,
@@ -192,17 +200,6 @@ def check(
 def _settings(group: Any, *names: str) -> str:
   """Formats some settings of a group with their values."""
   return ', '.join(f'{name}={getattr(group, name)!r}' for name in names)
-
-
-def _processes(run: run_config.RunConfig) -> MemoryRequirement:
-  nodes = run.num_actors + run.num_evaluators
-  number = 1 if run.is_in_this_process else nodes
-  return MemoryRequirement(
-    _settings(run, 'num_actors', 'num_evaluators'),
-    f'{number:,} processes take',
-    number * _PROCESS_BYTES,
-    'Lower one of these settings, and raise envs_per_actor if necessary.',
-  )
 
 
 def _environments(

@@ -82,9 +82,16 @@ class Bank:
     self.folder.mkdir(parents=True, exist_ok=True)
     # The behavior appears in the bank together with its card.
     with tempfile.TemporaryDirectory(prefix='.', dir=self.folder) as unfinished:
-      self._write(policy, pathlib.Path(unfinished) / name, episodes)
+      folder = pathlib.Path(unfinished) / name
+      added = runs.export_policy(policy, folder)
+      described: dict[str, Any] = {}
+      if policy.agent.behaviors:
+        described['notes'] = card_text.learned_with(policy.agent)
+        if episodes:
+          described |= {'envs': [policy.agent.spec.name], 'episodes': episodes}
+      card_text.describe(added, **described).save(folder)
       self.check_name(name)  # Another process may have used it.
-      os.rename(pathlib.Path(unfinished) / name, self.folder / name)
+      os.rename(folder, self.folder / name)
     files.sync_folder(self.folder)
     return behaviors.Exported(str(self.folder / name), setting='bank')
 
@@ -101,22 +108,6 @@ class Bank:
       not os.path.lexists(self.folder / name),
       f'name={name!r} is used in {str(self.folder)!r}. Choose another name.',
     )
-
-  def _write(
-    self,
-    source: runs.Run | behaviors.Exported,
-    folder: pathlib.Path,
-    episodes: int,
-  ) -> None:
-    """Writes a behavior and its card."""
-    added = runs.export_policy(source, folder)
-    scores: dict[str, Any] = {}
-    notes = ''
-    if source.agent.behaviors:
-      if episodes:
-        scores = {'envs': [source.agent.spec.name], 'episodes': episodes}
-      notes = card_text.learned_with(source.agent)
-    card_text.describe(added, **scores, notes=notes).save(folder)
 
   def names(self) -> list[str]:
     """Returns the names of all behaviors, in alphabetical order.

@@ -137,20 +137,12 @@ class ControlView:
     if not self._has_cells:
       return picture
     columns, _ = self._environment.grid_size()
+    side = picture.shape[1] // columns
+    margin = round(side * (1 - _MARK_SHARE) / 2)
+    middle = slice(margin, side - margin)
     here = self._environment.agent_cell()
-    for cell, color in self._marks.items():
-      if cell != here:
-        _mark(picture, cell, picture.shape[1] // columns, color)
+    for (column, row), color in self._marks.items():
+      if (column, row) != here:
+        cell = picture[row * side :, column * side :]
+        cell[middle, middle] = color
     return picture
-
-
-def _mark(
-  picture: np.ndarray, cell: tuple[int, int], side: int, color: Color
-) -> None:
-  """Draws a square in the middle of a cell."""
-  column, row = cell
-  margin = round(side * (1 - _MARK_SHARE) / 2)
-  picture[
-    row * side + margin : (row + 1) * side - margin,
-    column * side + margin : (column + 1) * side - margin,
-  ] = color

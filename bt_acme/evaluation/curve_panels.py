@@ -124,8 +124,15 @@ def draw(
     figure.supylabel(panels[0].ylabel, fontsize=style.font + 1)
   figure.supxlabel(xlabel, fontsize=style.font + 1)
   _label(figure, caption, style)
-  if path:
-    _write(path, figure, panels, formats)
+  if path and 'csv' in formats:
+    files.write_text(f'{path}.csv', points(panels))
+  # Without a date, equal points give equal files.
+  for suffix, metadata in (('png', {}), ('pdf', {'CreationDate': None})):
+    if path and suffix in formats:
+      with files.new_file(f'{path}.{suffix}') as file:
+        figure.savefig(
+          file, format=suffix, bbox_inches='tight', dpi=_DPI, metadata=metadata
+        )
   return figure
 
 
@@ -256,20 +263,3 @@ def _label(figure: plots.Picture, caption: str, style: _Style) -> None:
       fontsize=style.font,
       color='0.25',
     )
-
-
-def _write(
-  path: files.PathLike,
-  figure: plots.Picture,
-  panels: Sequence[Panel],
-  formats: Sequence[str],
-) -> None:
-  if 'csv' in formats:
-    files.write_text(f'{path}.csv', points(panels))
-  # Without a date, equal points give equal files.
-  for suffix, metadata in (('png', {}), ('pdf', {'CreationDate': None})):
-    if suffix in formats:
-      with files.new_file(f'{path}.{suffix}') as file:
-        figure.savefig(
-          file, format=suffix, bbox_inches='tight', dpi=_DPI, metadata=metadata
-        )

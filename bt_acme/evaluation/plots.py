@@ -197,8 +197,11 @@ def heat_maps(
   total = sum(visits.values())
   x_limits, y_limits = _limits(total if cropped else np.ones_like(total))
   for axes, (label, counts) in zip(all_axes, visits.items(), strict=True):
-    image = _heat_map(axes, counts, backgrounds[label], largest)
-    axes.set(title=label, xlim=x_limits, ylim=y_limits)
+    extent = (-0.5, counts.shape[1] - 0.5, counts.shape[0] - 0.5, -0.5)
+    axes.imshow(backgrounds[label], extent=extent, alpha=0.55)
+    shown = np.ma.masked_equal(np.log10(1 + counts), 0)
+    image = axes.imshow(shown, cmap='inferno', vmin=0, vmax=largest, alpha=0.85)
+    axes.set(title=label, xticks=[], yticks=[], xlim=x_limits, ylim=y_limits)
   figure.suptitle(title, y=0.97)
   figure.colorbar(
     image, ax=all_axes.tolist(), label='log10(1 + visits)', shrink=0.8
@@ -216,19 +219,6 @@ def _limits(counts: Any) -> tuple[tuple[float, float], tuple[float, float]]:
     limits.append((first - 0.5, end - 0.5))
   (left, right), (top, bottom) = limits
   return (left, right), (bottom, top)
-
-
-def _heat_map(
-  axes: Any, counts: np.ndarray, background: np.ndarray, largest: float
-) -> Any:
-  """Draws the counts of one policy over the grid."""
-  rows, columns = counts.shape
-  axes.imshow(
-    background, extent=(-0.5, columns - 0.5, rows - 0.5, -0.5), alpha=0.55
-  )
-  axes.set(xticks=[], yticks=[])
-  shown = np.ma.masked_equal(np.log10(1 + counts), 0)
-  return axes.imshow(shown, cmap='inferno', vmin=0, vmax=largest, alpha=0.85)
 
 
 def _save(figure: Picture, path: str) -> Picture:
