@@ -100,17 +100,6 @@ def parse_json(text: bytes) -> Any:
     raise InvalidFileError('is nested too deeply') from None
 
 
-def _check_size(path: files.PathLike, expected: Shapes) -> None:
-  """Checks that a file is not larger than its expected arrays."""
-  arrays = sum(_num_bytes(x.shape, x.dtype) for x in expected.values())
-  most = arrays + _OVERHEAD * (len(expected) + 1)
-  size = os.stat(path).st_size
-  if size > most:
-    raise InvalidFileError(
-      f'is {size:,} bytes; the expected arrays need at most {most:,}'
-    )
-
-
 def sha256(path: files.PathLike) -> str:
   """Returns the checksum of a file, which is read in small chunks.
 
@@ -149,7 +138,13 @@ def read_arrays(
     InvalidFileError: if the file is damaged or compressed, or contains other
       arrays.
   """
-  _check_size(path, expected)
+  arrays = sum(_num_bytes(x.shape, x.dtype) for x in expected.values())
+  most = arrays + _OVERHEAD * (len(expected) + 1)
+  size = os.stat(path).st_size
+  if size > most:
+    raise InvalidFileError(
+      f'is {size:,} bytes; the expected arrays need at most {most:,}'
+    )
   check_sha256(path, checksum)
   try:
     with zipfile.ZipFile(path) as archive:

@@ -11,7 +11,7 @@ separately. `over_points` applies any statistic to curves. All functions raise
 ValueError for runs of another shape, and for NaN and infinity.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -222,37 +222,19 @@ def bootstrap(
       rng.integers(len(sample), size=(num_resamples, *sample.shape[:2]))
       for sample in runs
     ]
-    resampled = _resampled(statistic, runs, draws)
+    # Thousands of resamples of curves would not fit into memory at once.
+    size = max(_CHUNK // max(sample.size for sample in runs), 1)
+    chunks = []
+    for first in range(0, num_resamples, size):
+      resamples = (
+        sample[seeds[first : first + size], np.arange(sample.shape[1])]
+        for sample, seeds in zip(runs, draws, strict=True)
+      )
+      chunks.append(statistic(*resamples))
+    resampled = np.concatenate(chunks)
     tail = (1 - confidence) / 2
     low, high = np.quantile(resampled, [tail, 1 - tail], axis=0)
   return Estimate(*(x if np.ndim(x) else float(x) for x in (value, low, high)))
-
-
-def _resampled(
-  statistic: Statistic, runs: Sequence[np.ndarray], draws: Sequence[np.ndarray]
-) -> np.ndarray:
-  """Computes the statistic of each resample.
-
-  Resamples are computed in chunks, because thousands of resamples of curves
-  would not fit into memory.
-
-  Args:
-    statistic: see `bootstrap`.
-    runs: the samples, [S, T, ...] each.
-    draws: the seeds drawn from each sample, int [resamples, S, T].
-
-  Returns:
-    float64 [resamples, ...].
-  """
-  size = max(_CHUNK // max(sample.size for sample in runs), 1)
-  chunks = []
-  for first in range(0, len(draws[0]), size):
-    resamples = (
-      sample[seeds[first : first + size], np.arange(sample.shape[1])]
-      for sample, seeds in zip(runs, draws, strict=True)
-    )
-    chunks.append(statistic(*resamples))
-  return np.concatenate(chunks)
 
 
 def _task_scores(runs: Any) -> np.ndarray:
