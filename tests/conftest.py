@@ -38,13 +38,7 @@ gc.set_threshold(20_000, 10, 10)
 
 # These tests take longest, and most of them wait for programs. They run first,
 # so that none of them occupies a single worker at the end.
-_FIRST = (
-  'launch',
-  'runtime',
-  'simulation',
-  'notebooks_test.py',
-  'readme_test.py',
-)
+_FIRST = 'launch runtime simulation notebooks_test.py readme_test.py'.split()
 
 
 def pytest_collection_modifyitems(items):

@@ -9,14 +9,10 @@ from tests import python
 
 
 def test_missing_packages_are_named_with_the_fix(monkeypatch):
-  installed = {'acme', 'launchpad', 'reverb', 'tensorflow'}
-  monkeypatch.setattr(
-    importlib.util,
-    'find_spec',
-    lambda name: name if name in installed else None,
-  )
+  installed = dict.fromkeys(('acme', 'launchpad', 'reverb', 'tensorflow'), ...)
+  monkeypatch.setattr(importlib.util, 'find_spec', installed.get)
   installation.require_full_stack()
-  installed -= {'launchpad', 'reverb'}
+  del installed['launchpad'], installed['reverb']
   with pytest.raises(ImportError) as error:
     installation.require_full_stack()
   message = str(error.value)

@@ -332,11 +332,8 @@ SMI = """index, uuid, memory.total [MiB]
 
 
 def set_installed(monkeypatch, package):
-  monkeypatch.setattr(
-    accelerators.importlib.util,
-    'find_spec',
-    lambda name: name if name == package else None,
-  )
+  find_spec = {package: package}.get
+  monkeypatch.setattr(accelerators.importlib.util, 'find_spec', find_spec)
 
 
 @pytest.fixture(name='make_gpus')

@@ -209,10 +209,8 @@ def test_a_bank_grows(bt, behavior, tmp_path, monkeypatch):
   bank.add(bt, 'two')
   bank.add(behavior.folder, 'one')
   assert bank.names() == ['one', 'two']
-  assert [x.actor_steps for x in bank.behaviors()] == [
-    behavior.actor_steps,
-    bt.actor_steps,
-  ]
+  steps = [behavior.actor_steps, bt.actor_steps]
+  assert [x.actor_steps for x in bank.behaviors()] == steps
   assert [card.markdown.split()[1] for card in bank.list()] == ['one', 'two']
   card = (bank.folder / 'two' / 'README.md').read_text()
   assert f'| `{ENVIRONMENT}` |' in card  # The score without learning.
@@ -626,16 +624,12 @@ def test_rows_are_split_by_environment():
     run.by_environment(run.learner)
   run.agent = run.agent.named('A,A,B')
   split = run.by_environment({'environment': np.arange(6.0)})
-  assert {k: v['environment'].tolist() for k, v in split.items()} == {
-    'A': [0, 1, 3, 4],
-    'B': [2, 5],
-  }
+  found = {k: v['environment'].tolist() for k, v in split.items()}
+  assert found == {'A': [0, 1, 3, 4], 'B': [2, 5]}
   run.agent = run.agent.named(','.join(names))
   split = bt_acme.evaluate(run, episodes=3).by_environment()
-  assert {k: len(v.recordings) for k, v in split.items()} == {
-    names[0]: 2,
-    names[1]: 1,
-  }
+  counts = {k: len(v.recordings) for k, v in split.items()}
+  assert counts == {names[0]: 2, names[1]: 1}
   with pytest.raises(ValueError, match='episodes=1 is less than the 2 env'):
     bt_acme.evaluate(run, episodes=1)
 

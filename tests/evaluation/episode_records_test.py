@@ -18,10 +18,6 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
 _NAME = 'MiniGrid-Empty-5x5-v0'
 
 
-def _always(action):
-  return behaviors.FromCallable(lambda seed: lambda *_: action)
-
-
 @pytest.fixture(name='made', scope='module')
 def make_agent():
   """Returns an agent with three behaviors, and its policy."""
@@ -33,7 +29,10 @@ def make_agent():
   agent = assembly.Agent(
     names.build(config_lib.BTConfig, settings),
     assembly.spec_by_name(_NAME),
-    tuple(map(_always, range(3))),
+    tuple(
+      behaviors.FromCallable(lambda seed, action=action: lambda *_: action)
+      for action in range(3)
+    ),
   )
   return agent, assembly.Learned(0, fakes.variables_of(agent), None)
 
