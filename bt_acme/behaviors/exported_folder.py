@@ -32,11 +32,6 @@ _LARGEST_PARAMETER = 1e6
 _LARGEST_STATISTIC = 1e15
 _LARGEST_OBSERVATION = 1 << 24  # Number of values.
 _MAX_ACTIONS = 1 << 16
-# An agent with behaviors is exported without them, as R2D2.
-_CONFIGS = {
-  'R2D2Config': config_lib.R2D2Config,
-  'NGUConfig': config_lib.NGUConfig,
-}
 
 
 def export(
@@ -74,7 +69,7 @@ def export(
   """
   check_replaceable(pathlib.Path(folder))
   checks.require(
-    type(agent.config) in _CONFIGS.values(),
+    type(agent.config) in config_lib.AGENTS.values() and not agent.behaviors,
     'agent has behaviors, without which it cannot be exported. Use Run.export.',
   )
   params = _as_file(variables)
@@ -210,7 +205,7 @@ def _read_description(
     f'format={values["format"]} cannot be read by this version',
   )
   agent = assembly.Agent(
-    config_lib.from_dict(_CONFIGS[values['agent']], values['config']),
+    config_lib.from_dict(config_lib.AGENTS[values['agent']], values['config']),
     _read_spec(values['environment']),
   )
   actor_steps = int(values['actor_steps'])
