@@ -1,5 +1,6 @@
 """Tests the Makefile with a set-up that does nothing."""
 
+import functools
 import os
 import pathlib
 import shutil
@@ -8,12 +9,11 @@ import subprocess
 import pytest
 
 _ROOT = pathlib.Path(__file__).parents[1]
+run = functools.partial(subprocess.run, capture_output=True, text=True)
 
 
 def test_tests_named_in_the_makefile_exist():
-  printed = subprocess.run(
-    ['make', '-pn', 'help'], cwd=_ROOT, capture_output=True, text=True
-  ).stdout
+  printed = run(['make', '-pn', 'help'], cwd=_ROOT).stdout
   (named,) = [x for x in printed.splitlines() if x.startswith('CORE_TESTS :=')]
   for name in named.split()[2:]:
     path, _, function = name.partition('::')
@@ -34,15 +34,9 @@ def make_with_fake_setup(tmp_path):
     setup.chmod(0o755)
     environment = {**os.environ, 'MAKEFLAGS': ''}  # `make test` has its own.
     names = ('FULL', 'CORE', 'COLAB', 'ACCEL')
-    interpreters = [f'PYTHON_{name}=echo' for name in names]
-    return subprocess.run(
-      ['make', '--no-print-directory', *interpreters, *arguments],
-      cwd=tmp_path,
-      env=environment,
-      capture_output=True,
-      text=True,
-      check=False,
-    )
+    command = ['make', '--no-print-directory']
+    command += [f'PYTHON_{name}=echo' for name in names]
+    return run([*command, *arguments], cwd=tmp_path, env=environment)
 
   return make
 
@@ -81,13 +75,8 @@ def test_only_packages_for_compilation_are_optional(name, status, tmp_path):
   python = tmp_path / 'python'
   python.write_text(_OFFLINE)
   python.chmod(0o755)
-  done = subprocess.run(
-    ['scripts/setup.sh', name],
-    cwd=tmp_path,
-    env={**os.environ, 'BT_ACME_PYTHON': str(python)},
-    capture_output=True,
-    text=True,
-  )
+  environment = {**os.environ, 'BT_ACME_PYTHON': str(python)}
+  done = run(['scripts/setup.sh', name], cwd=tmp_path, env=environment)
   assert done.returncode == status, done.stderr
   assert 'No matching distribution found for libtpu' in done.stderr
 

@@ -15,13 +15,8 @@ _FOUR_DEVICES = (
 
 def run(*arguments, **options):
   """Runs Python with these arguments; returns the finished process."""
-  return subprocess.run(
-    [sys.executable, *arguments],
-    capture_output=True,
-    text=True,
-    check=False,
-    **options,
-  )
+  command = [sys.executable, *arguments]
+  return subprocess.run(command, capture_output=True, text=True, **options)
 
 
 def check(*arguments, **options):
