@@ -92,9 +92,8 @@ class Exported(behavior.Behavior):
       'reward_input', reward_input, settings['behavior_reward_input']
     )
     self._epsilon = epsilon
-    self._recompute = (
-      reward_input == 'recompute' and self.statistics is not None
-    )
+    has_rewards = self.statistics is not None
+    self._recompute = has_rewards and reward_input == 'recompute'
 
   def validate(
     self, observation_shape: Sequence[int], action_spec: behavior.ActionSpec
@@ -115,11 +114,9 @@ class Exported(behavior.Behavior):
   def make_core(self, num_actions: int) -> behavior_core.BehaviorCore:
     """Returns the core of the policy."""
     del num_actions
-    core = (
-      self.agent.actor_core()
-      if self._recompute
-      else r2d2_actor.make_r2d2(self.agent.network)
-    )
+    core = r2d2_actor.make_r2d2(self.agent.network)
+    if self._recompute:
+      core = self.agent.actor_core()
     is_intrinsic = self.agent.intrinsic is not None
     return ngu_actor.as_behavior(core, self._epsilon, is_intrinsic=is_intrinsic)
 

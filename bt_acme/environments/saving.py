@@ -36,6 +36,5 @@ def state_of(environment: Any) -> State:
 def can_be_saved(owner: object) -> bool:
   """Returns whether an environment or a policy can save its own state."""
   # Some have attributes of these names that are not methods.
-  return callable(getattr(owner, 'state', None)) and callable(
-    getattr(owner, 'restore', None)
-  )
+  methods = (getattr(owner, name, None) for name in ('state', 'restore'))
+  return all(map(callable, methods))

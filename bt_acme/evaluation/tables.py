@@ -20,13 +20,12 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     The lines of the table.
   """
   cells = [[str(cell) for cell in row] for row in (header, *rows)]
-  widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+  first, *widths = (
+    max(map(len, column)) for column in zip(*cells, strict=True)
+  )
   lines = [
-    '  '.join(
-      cell.rjust(width) if i else cell.ljust(width)
-      for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-    )
-    for row in cells
+    '  '.join([title.ljust(first), *map(str.rjust, others, widths)])
+    for title, *others in cells
   ]
   return '\n'.join([lines[0], '-' * len(lines[0]), *lines[1:]])
 
