@@ -132,10 +132,7 @@ class Agent:
 
   def __getstate__(self) -> dict[str, Any]:
     """Omits the networks, which every process creates for itself."""
-    return {
-      field.name: getattr(self, field.name)
-      for field in dataclasses.fields(self)
-    }
+    return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
   @property
   def nameless(self) -> 'Agent':
@@ -374,10 +371,8 @@ def without_behaviors(
   params = weight_loading.without_extra_actions(
     variables.agent, agent.spec.num_actions
   )
-  return (
-    Agent(names_lib.part(agent.config, config_lib.R2D2Config), agent.spec),
-    variables._replace(agent=params),
-  )
+  config = names_lib.part(agent.config, config_lib.R2D2Config)
+  return Agent(config, agent.spec), variables._replace(agent=params)
 
 
 def spec_of(environment: Any, name: str) -> EnvironmentSpec:

@@ -246,14 +246,8 @@ def _rename(one: pathlib.Path, other: pathlib.Path, flag: int) -> bool:
   renameat2 = getattr(ctypes.CDLL(None, use_errno=True), 'renameat2', None)
   if renameat2 is None:
     return False
-  code = renameat2(
-    _AT_FDCWD,
-    os.fsencode(one),
-    _AT_FDCWD,
-    os.fsencode(other),
-    ctypes.c_uint(flag),
-  )
-  if code == 0:
+  old, new = os.fsencode(one), os.fsencode(other)
+  if renameat2(_AT_FDCWD, old, _AT_FDCWD, new, ctypes.c_uint(flag)) == 0:
     return True
   number = ctypes.get_errno()
   if number in _NO_FLAGS:

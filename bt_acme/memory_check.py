@@ -226,11 +226,8 @@ def _environments(
       # The host also stores the norm of each embedding.
       row = (config.embedding_size + 1) * np.dtype(np.float32).itemsize
       num_bytes += config.memory_capacity * row
-  return MemoryRequirement(
-    settings,
-    f'{number:,} environments with their buffers take',
-    number * num_bytes,
-  )
+  what = f'{number:,} environments with their buffers take'
+  return MemoryRequirement(settings, what, number * num_bytes)
 
 
 def _memories(agent: assembly.Agent) -> list[config_lib.IntrinsicConfig]:

@@ -343,12 +343,8 @@ def load_run(
   config = workdir_lib.run_of(workdir, identity)
   if identity.get('engine') == starting.ENGINE['engine']:
     config = dataclasses.replace(config, lp_launch_type='in_process')
-  run = Run(
-    agent,
-    config,
-    identity=workdir_lib.extra(identity),
-    make_display=DISPLAYS['auto'],
-  )
+  extra = workdir_lib.extra(identity)
+  run = Run(agent, config, identity=extra, make_display=DISPLAYS['auto'])
   run._read()
   run._config = dataclasses.replace(
     run._config,

@@ -157,13 +157,11 @@ class _CallableHost(behavior.Host):
     return actions
 
   def state(self) -> behavior.HostState:
-    return {
-      'actor_steps': self._actor_steps,
-      'policies': [
-        policy.state() if saving.can_be_saved(policy) else None
-        for policy in self._policies
-      ],
-    }
+    states = [
+      policy.state() if saving.can_be_saved(policy) else None
+      for policy in self._policies
+    ]
+    return {'actor_steps': self._actor_steps, 'policies': states}
 
   def restore(self, state: behavior.HostState) -> None:
     self._actor_steps = state['actor_steps']

@@ -79,11 +79,9 @@ class Chain(base.Environment):
     self._step += 1
     ahead = 1 if action == self._ahead[self._cell] else -1
     self._cell = min(max(self._cell + ahead, 0), len(self._ahead) - 1)
+    is_last = self._step == self._num_steps
     return base.time_step(
-      self._observation(),
-      0.0,
-      terminated=False,
-      truncated=self._step == self._num_steps,
+      self._observation(), 0.0, terminated=False, truncated=is_last
     )
 
   def observation_spec(self) -> specs.BoundedArray:

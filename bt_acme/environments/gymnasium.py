@@ -146,11 +146,8 @@ class Gymnasium(base.Environment):
     episode, and the observation.
     """
     if saving.can_be_saved(self._env):
-      return {
-        'own': self._env.state(),
-        'seed': self._seed,
-        'reset_next': self._reset_next,
-      }
+      own = self._env.state()
+      return {'own': own, 'seed': self._seed, 'reset_next': self._reset_next}
     actions = None if self._actions is None else np.array(self._actions)
     return {**self._start, 'actions': actions, 'observation': self._observation}
 

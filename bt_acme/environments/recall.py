@@ -91,11 +91,8 @@ class Recall(base.Environment):
 
   def state(self) -> saving.State:
     """Returns the random generator, the signs and the step of the episode."""
-    return {
-      'generator': self._rng.bit_generator.state,
-      'wanted': self._wanted,
-      'step': self._step,
-    }
+    generator = self._rng.bit_generator.state
+    return {'generator': generator, 'wanted': self._wanted, 'step': self._step}
 
   def restore(self, state: saving.State) -> None:
     """Restores a state returned by `state()`."""

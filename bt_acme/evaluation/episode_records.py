@@ -198,7 +198,5 @@ def record(
         recordings[i].cells.append(environments[i].agent_cell())
 
   rows = evaluator.run(variables, statistics, on_step=record_step, **options)
-  return [
-    recording._replace(metrics=row)
-    for recording, row in zip(recordings, rows, strict=False)
-  ]
+  pairs = zip(recordings, rows, strict=False)
+  return [recording._replace(metrics=row) for recording, row in pairs]
