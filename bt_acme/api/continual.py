@@ -224,14 +224,11 @@ def _finished(
   # The bank may contain more behaviors than when the run was started.
   same = _prepare(task, run.agent.behaviors, folder, settings)
   config, identity = same.agent.config, same._options['identity']
-  resume_checks.check(
-    str(folder),
-    workdir_lib.read_identity(str(folder)),
-    resume_checks.identity_of(
-      same._config, config, {**identity, **starting.ENGINE}
-    ),
-    type(config),
+  recorded = workdir_lib.read_identity(str(folder))
+  wanted = resume_checks.identity_of(
+    same._config, config, {**identity, **starting.ENGINE}
   )
+  resume_checks.check(str(folder), recorded, wanted, type(config))
   return run
 
 

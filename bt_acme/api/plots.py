@@ -71,12 +71,9 @@ def learning_curves(
       curve = plots.smoothed_curve(run.episodes, value, window=window)
       drawn[label].append(curve)
       names[run.agent.spec.name] = None
-  return plots.learning_curves(
-    path,
-    drawn,
-    title=', '.join(names),
-    ylabel=f'{value.replace("_", " ")}, mean of {window} episodes',
-  )
+  title = ', '.join(names)
+  ylabel = f'{value.replace("_", " ")}, mean of {window} episodes'
+  return plots.learning_curves(path, drawn, title=title, ylabel=ylabel)
 
 
 def priorities(
@@ -115,16 +112,11 @@ def priorities(
       "flight_priorities='learned' and at least one finished episode."
     )
   labels = [behavior.name for behavior in behaviors]
-  return plots.stacked_shares(
-    path,
-    {
-      label if labels.count(label) == 1 else f'{label} ({k})': (
-        plots.smoothed_curve(run.episodes, column, window=window)
-      )
-      for k, (label, column) in enumerate(zip(labels, columns, strict=True))
-    },
-    title=run.agent.spec.name,
-  )
+  shares = {}
+  for k, (label, column) in enumerate(zip(labels, columns, strict=True)):
+    name = label if labels.count(label) == 1 else f'{label} ({k})'
+    shares[name] = plots.smoothed_curve(run.episodes, column, window=window)
+  return plots.stacked_shares(path, shares, title=run.agent.spec.name)
 
 
 def visits(
