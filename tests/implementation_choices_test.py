@@ -19,11 +19,8 @@ GROUPS = (
   run_config.RunConfig,
   initial_weights.WeightsConfig,
 )
-ROWS = re.findall(
-  r'^\| (?!Question )(.+?) \| (.+?) \| (.+?) \|$',
-  (ROOT / 'docs' / 'implementation_choices.md').read_text(),
-  re.MULTILINE,
-)
+ROW = re.compile(r'^\| (?!Question )(.+?) \| (.+?) \| (.+?) \|$', re.MULTILINE)
+ROWS = ROW.findall((ROOT / 'docs' / 'implementation_choices.md').read_text())
 NAMES = [name for row in ROWS for name in re.findall(r'`(.+?)`', row[-1])]
 HELP = {
   name: text for group in GROUPS for name, text in checks.help_of(group).items()

@@ -63,13 +63,9 @@ def export(ngu, tmp_path_factory):
 
 @pytest.fixture(name='bt', scope='module')
 def transfer(behavior, tmp_path_factory):
-  return bt_acme.transfer(
-    ENVIRONMENT,
-    behavior,
-    workdir=tmp_path_factory.mktemp('bt') / 'run',
-    min_flight_probability=0.05,
-    **TINY,
-  )
+  settings = {**TINY, 'workdir': tmp_path_factory.mktemp('bt') / 'run'}
+  settings['min_flight_probability'] = 0.05
+  return bt_acme.transfer(ENVIRONMENT, behavior, **settings)
 
 
 @pytest.fixture(name='r2d2', scope='module')
@@ -548,11 +544,8 @@ def test_a_run_whose_episodes_cannot_be_repeated_starts_new_ones(caplog):
       return self._observation(), {}
 
   bt_acme.register_environment('unrepeatable', lambda seed: Unrepeatable())
-  run = bt_acme.train(
-    'unrepeatable',
-    **WITHOUT_EVALUATIONS,
-    callbacks=[lambda values: values['actor_steps'] >= 100],
-  )
+  stop = [lambda values: values['actor_steps'] >= 100]
+  run = bt_acme.train('unrepeatable', callbacks=stop, **WITHOUT_EVALUATIONS)
   assert run.resume(callbacks=()).actor_steps == TINY['max_actor_steps']
   assert 'starts a new episode' in caplog.text
 
@@ -564,12 +557,11 @@ def test_a_state_that_cannot_be_saved_stops_a_run_at_its_first_checkpoint():
     state, restore = (lambda self: {'x': object()}), print
 
   bt_acme.register_environment('unsaved', lambda seed: Unsaved())
+  callbacks = [lambda values: steps.append(values['actor_steps'])]
+  settings = {**WITHOUT_EVALUATIONS, 'max_actor_steps': 1_000_000}
   with pytest.raises(ValueError, match='object cannot be saved'):
     bt_acme.train(
-      'unsaved',
-      checkpoint_period=1,
-      **{**WITHOUT_EVALUATIONS, 'max_actor_steps': 1_000_000},
-      callbacks=[lambda values: steps.append(values['actor_steps'])],
+      'unsaved', checkpoint_period=1, callbacks=callbacks, **settings
     )
   assert max(steps) < 500_000
 
@@ -689,12 +681,9 @@ def test_a_loaded_run_ends_the_program_after_sigterm(
 
 def test_a_loaded_run_has_the_settings_of_its_last_session(tmp_path):
   def learn(stop_at, **settings):
-    bt_acme.pretrain(
-      'Chain-5',
-      workdir=tmp_path,
-      callbacks=[lambda now: now['actor_steps'] >= stop_at],
-      **{**WITHOUT_EVALUATIONS, **settings},
-    )
+    callbacks = [lambda now: now['actor_steps'] >= stop_at]
+    settings = {**WITHOUT_EVALUATIONS, 'callbacks': callbacks, **settings}
+    bt_acme.pretrain('Chain-5', workdir=tmp_path, **settings)
 
   last = {'snapshot_steps': '100,300', 'max_episode_rows': 7}
   learn(1, evaluation_period=200)

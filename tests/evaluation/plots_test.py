@@ -57,15 +57,9 @@ def test_scores_of_the_same_actor_step_are_averaged():
 def test_heat_maps_are_cropped_to_visited_cells():
   counts = np.zeros((20, 30), int)
   counts[5, 7:12] = 3
-  figure = plots.heat_maps(
-    '',
-    {'some': counts, 'none': np.zeros_like(counts)},
-    {
-      k: np.full((40, 60, 3), x, np.uint8)
-      for x, k in enumerate(('some', 'none'))
-    },
-    title='Visits',
-  )
+  visits = {'some': counts, 'none': np.zeros_like(counts)}
+  grids = {x: np.full((40, 60, 3), i, np.uint8) for i, x in enumerate(visits)}
+  figure = plots.heat_maps('', visits, grids, title='Visits')
   backgrounds = [
     axes.images[0].get_array()[0, 0, 0] for axes in figure.axes[:2]
   ]
