@@ -41,11 +41,8 @@ _GENERATED_PREFIX = 'MiniGrid-WFC-'
 
 def names() -> tuple[str, ...]:
   """Returns all MiniGrid IDs, without modifiers."""
-  return tuple(
-    name
-    for name in sorted(registration.registry)
-    if name.startswith(_PREFIX) and not name.startswith(_GENERATED_PREFIX)
-  )
+  found = (x for x in sorted(registration.registry) if x.startswith(_PREFIX))
+  return tuple(x for x in found if not x.startswith(_GENERATED_PREFIX))
 
 
 def find(name: str) -> naming.Maker | None:

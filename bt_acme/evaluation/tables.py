@@ -56,10 +56,8 @@ def markdown(
     [str(cell).replace('|', '/') for cell in row]
     for row in (header, rule, *rows)
   ]
-  widths = [
-    max(map(len, column)) if padded else 0
-    for column in zip(*cells, strict=True)
-  ]
+  columns = zip(*cells, strict=True)
+  widths = [max(map(len, column)) if padded else 0 for column in columns]
   return '\n'.join(
     f'| {" | ".join(map(str.ljust, row, widths))} |' for row in cells
   )
