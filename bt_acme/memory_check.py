@@ -292,13 +292,10 @@ def _activations(
     lambda x: shape((rows[1], *x.shape), x.dtype),
     jax.eval_shape(network.initial_state),
   )
-  jaxpr = jax.make_jaxpr(network.unroll_all)(
-    [jax.eval_shape(network.init, jax.random.key(0))],
-    observation,
-    shape(rows, np.int32),
-    shape(rows, np.float32),
-    [state],
-  ).jaxpr
+  params = jax.eval_shape(network.init, jax.random.key(0))
+  previous = shape(rows, np.int32), shape(rows, np.float32)  # Action, reward.
+  unroll = jax.make_jaxpr(network.unroll_all)
+  jaxpr = unroll([params], observation, *previous, [state]).jaxpr
   operands = sorted(_left_operands(jaxpr, operand_size))
   # The largest operand is the observation, which has no gradient.
   gradient = sum(operands[-2:-1])

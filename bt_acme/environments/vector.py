@@ -149,15 +149,12 @@ class VectorEnvironment:
 
 def batch(steps: Sequence[dm_env.TimeStep]) -> VectorStep:
   """Returns the steps of N environments as one."""
+  rewards = [np.asarray(step.reward or 0.0).item() for step in steps]
+  discounts = [1.0 if x.discount is None else x.discount for x in steps]
   return VectorStep(
     observation=np.stack([step.observation for step in steps]),
-    reward=np.array(
-      [np.asarray(step.reward or 0.0).item() for step in steps], np.float32
-    ),
-    discount=np.array(
-      [1.0 if step.discount is None else step.discount for step in steps],
-      np.float32,
-    ),
+    reward=np.array(rewards, np.float32),
+    discount=np.array(discounts, np.float32),
     is_first=np.array([step.first() for step in steps]),
     is_last=np.array([step.last() for step in steps]),
   )

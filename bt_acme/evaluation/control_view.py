@@ -116,13 +116,10 @@ class ControlView:
     canvas.paste(Image.fromarray(picture), (_BORDER, _BORDER + _CAPTION))
     # A name of a behavior may be wider than the picture.
     share = width / ImageFont.load_default(_FONT_SIZE).getlength(caption)
-    ImageDraw.Draw(canvas).text(
-      (canvas.width // 2, (_BORDER + _CAPTION) // 2),
-      caption,
-      fill=_INK,
-      font=ImageFont.load_default(_FONT_SIZE * min(share, 1)),
-      anchor='mm',
-    )
+    font = ImageFont.load_default(_FONT_SIZE * min(share, 1))
+    middle = canvas.width // 2, (_BORDER + _CAPTION) // 2
+    draw = ImageDraw.Draw(canvas)
+    draw.text(middle, caption, fill=_INK, font=font, anchor='mm')
     return np.asarray(canvas)
 
   def _picture(self) -> np.ndarray:

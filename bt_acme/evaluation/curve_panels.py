@@ -5,7 +5,6 @@ be redrawn. pyplot is not used, because users choose its backend.
 """
 
 import itertools
-import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -211,10 +210,8 @@ def _scale_frames(axes: Any, panels: Sequence[Panel], log_x: bool) -> None:
   positive = frames[frames > 0]
   if log_x and len(positive):
     axes.set_xscale('symlog', linthresh=positive.min(), linscale=0.5)
-    decades = np.arange(
-      math.floor(math.log10(positive.min())),
-      math.ceil(math.log10(positive.max())) + 1,
-    )
+    powers = np.log10(positive)
+    decades = np.arange(np.floor(powers.min()), np.ceil(powers.max()) + 1)
     step = -(-len(decades) // 5)
     axes.set_xticks([0.0, *(10.0 ** decades[::-step][::-1])])
     axes.set_xticks([], minor=True)
