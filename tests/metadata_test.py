@@ -54,12 +54,8 @@ def test_make_owner(tmp_path):
   assert 'OWNER' in built.read_text() and 'OWNER' in installed.read_text()
   shutil.rmtree(built.parent)
   assert {
-    'CITATION.cff',
-    'CONTRIBUTING.md',
-    'SECURITY.md',
-    'notebooks/quickstart.ipynb',
-    'notebooks/quickstart.py',
-    'setup.py',
+    *('CITATION.cff', 'CONTRIBUTING.md', 'SECURITY.md', 'setup.py'),
+    *('notebooks/quickstart.ipynb', 'notebooks/quickstart.py'),
   } <= set(changed)
   assert not any(name.startswith(('tests', 'scripts')) for name in changed)
   links = [
