@@ -265,8 +265,8 @@ def _learner(agent: assembly.Agent) -> MemoryRequirement:
 def _batches(agent: assembly.Agent, num_devices: int = 1) -> MemoryRequirement:
   replay, shapes = agent.config.replay, agent.replay_shapes
   sequence = 2 * 4 * shapes.lstm_size + sum(
-    (replay.sequence_length + field.overlap(shapes))
-    * math.prod(field.row_shape(shapes))
+    (replay.sequence_length + field.overlap)
+    * math.prod(field.row_shape)
     * np.dtype(field.dtype).itemsize
     for field in fields.stored(shapes)
   )

@@ -78,8 +78,8 @@ def empty_batch(
   """Returns uninitialized arrays for B sequences, to be filled by a decoder."""
   arrays: dict[str, Any] = {}
   for field in fields.stored(shapes):
-    rows = config.sequence_length + field.overlap(shapes)
-    shape = (rows, batch_size, *field.row_shape(shapes))
+    rows = config.sequence_length + field.overlap
+    shape = (rows, batch_size, *field.row_shape)
     arrays[field.name] = np.empty(shape, field.dtype)
   state: Any = np.empty((2, batch_size, shapes.lstm_size), np.float32)
   return types.SequenceBatch(
@@ -104,10 +104,7 @@ def block_dtype(
       (
         field.name,
         field.dtype,
-        (
-          config.sequence_period + field.overlap(shapes),
-          *field.row_shape(shapes),
-        ),
+        (config.sequence_period + field.overlap, *field.row_shape),
       )
       for field in by_width
     ]

@@ -116,7 +116,7 @@ def _to_step(
   stacks[int(batch.valid[:, 0].sum()) + 1 :] = 0
   scalars: dict[str, np.ndarray] = {}
   for field in fields.stored(shapes):
-    if field.rows is not fields.Rows.FRAMES:
+    if not field.row_shape:
       rows = getattr(batch, field.name)[:, 0]
       scalars[field.name] = np.zeros(num_rows, rows.dtype)
       scalars[field.name][: len(rows)] = rows

@@ -37,7 +37,7 @@ class SequenceDecoder:
     # The name of each field, its rows in the decompressed block, and the number
     # of rows that the next block repeats.
     self._fields = [
-      (field.name, block[field.name], field.overlap(shapes))
+      (field.name, block[field.name], field.overlap)
       for field in fields.stored(shapes)
     ]
     self._decompressor = zstandard.ZstdDecompressor()

@@ -9,7 +9,6 @@ The recurrent state is not a field, because it is stored once per block
 (`blocks`), of which sequences consist.
 """
 
-import enum
 from typing import NamedTuple
 
 import numpy as np
@@ -31,44 +30,27 @@ class ReplayShapes(NamedTuple):
   has_proposals: bool = False
 
 
-class Rows(enum.Enum):
-  """The number of rows of a field over N consecutive steps."""
-
-  STEPS = 'N: one for each step'
-  SEEN = 'N + 1: inputs of the agent before each step and after the last'
-  FRAMES = 'N + S: the frames of the first observation and N newer frames'
-
-
 class Field(NamedTuple):
   """An array of a block and of a batch of sequences.
 
   Attributes:
     name: the name of the array in `SequenceBatch`.
     dtype: the dtype of the array.
-    rows: the number of rows. Rows of `FRAMES` have the shape [H, W, C]; all
-      other rows are scalars.
+    overlap: the number of rows that consecutive blocks share. N consecutive
+      steps have this many more rows: one for an input of the agent, which is
+      also known after the last step, and S for frames.
+    row_shape: the shape of one row; () for scalars.
   """
 
   name: str
   dtype: type
-  rows: Rows = Rows.STEPS
-
-  def overlap(self, shapes: ReplayShapes) -> int:
-    """Returns the number of rows that consecutive blocks share."""
-    return {
-      Rows.STEPS: 0,
-      Rows.SEEN: 1,
-      Rows.FRAMES: shapes.num_stacked,
-    }[self.rows]
-
-  def row_shape(self, shapes: ReplayShapes) -> tuple[int, ...]:
-    """Returns the shape of one row."""
-    return shapes.frame if self.rows is Rows.FRAMES else ()
+  overlap: int = 0
+  row_shape: tuple[int, ...] = ()
 
 
-FIELDS = (
-  Field('prev_action', np.int32, Rows.SEEN),
-  Field('prev_reward', np.float32, Rows.SEEN),
+SCALARS = (
+  Field('prev_action', np.int32, overlap=1),
+  Field('prev_reward', np.float32, overlap=1),
   Field('action', np.int32),
   Field('choice', np.int32),
   Field('source', np.uint8),
@@ -76,7 +58,6 @@ FIELDS = (
   Field('reward', np.float32),
   Field('discount', np.float32),
   Field('valid', np.float32),
-  Field('frames', np.uint8, Rows.FRAMES),
 )
 # Stored only for agents whose loss uses it (`behavior_transfer.kickstarting`).
 PROPOSAL = Field('proposal', np.int32)
@@ -84,4 +65,5 @@ PROPOSAL = Field('proposal', np.int32)
 
 def stored(shapes: ReplayShapes) -> tuple[Field, ...]:
   """Returns the fields that a replay stores."""
-  return (*FIELDS, PROPOSAL) if shapes.has_proposals else FIELDS
+  frames = Field('frames', np.uint8, shapes.num_stacked, shapes.frame)
+  return (*SCALARS, frames, *([PROPOSAL] if shapes.has_proposals else []))

@@ -69,19 +69,7 @@ class InProcessReplay:
     return max(0, 1 + math.floor(left / batch_size))
 
   def sample(self, batch_size: int) -> blocks.Sample:
-    """Draws B sequences with `draw` and decodes them."""
-    keys, probabilities = self.draw(batch_size)
-    batch = blocks.empty_batch(self._config, self._shapes, batch_size)
-    for index, slot in enumerate(self._slots(keys)):
-      self._decoder.decode_into(*self._items[slot], batch=batch, index=index)
-    return blocks.Sample(batch, keys, probabilities, len(self))
-
-  def draw(self, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draws B sequences, with replacement, in proportion to their weights.
-
-    Returns:
-      The keys, uint64 [B], and the sampling probabilities, float64 [B].
-    """
+    """Draws B sequences, with replacement, in proportion to their weights."""
     size = len(self)
     # `Generator.choice` would take four times as long at 125,000 items, because
     # it checks and normalizes all weights for every batch.
@@ -98,11 +86,11 @@ class InProcessReplay:
     self._num_samples += batch_size
     # A key is the index of the insert that last filled the slot.
     age = (self.num_inserts - 1 - slots) % self._config.max_replay_size
-    return (self.num_inserts - 1 - age).astype(np.uint64), probabilities
-
-  def _slots(self, keys: np.ndarray) -> np.ndarray:
-    """Returns the slots in which these keys are or were stored, int64."""
-    return keys.astype(np.int64) % self._config.max_replay_size
+    keys = (self.num_inserts - 1 - age).astype(np.uint64)
+    batch = blocks.empty_batch(self._config, self._shapes, batch_size)
+    for index, slot in enumerate(slots):
+      self._decoder.decode_into(*self._items[slot], batch=batch, index=index)
+    return blocks.Sample(batch, keys, probabilities, size)
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
     """Updates priorities and ignores sequences that have been evicted.
@@ -113,10 +101,9 @@ class InProcessReplay:
     """
     keys = np.asarray(keys).astype(np.int64)
     stored = keys >= self.num_inserts - len(self)
-    stored_priorities = np.asarray(priorities, np.float64)[stored]
-    self._weights[self._slots(keys[stored])] = (
-      stored_priorities**self._config.priority_exponent
-    )
+    exponent = self._config.priority_exponent
+    weights = np.asarray(priorities, np.float64)[stored] ** exponent
+    self._weights[keys[stored] % self._config.max_replay_size] = weights
 
   def state(self) -> dict[str, Any]:
     """Returns the items, the weights, the random generator and the counts."""

@@ -46,7 +46,7 @@ def estimate(
   # A row has a whole stack, every other field, and `start_of_episode`.
   row = frame * shapes.num_stacked + 1
   for field in fields.stored(shapes):
-    if field.rows is not fields.Rows.FRAMES:
+    if not field.row_shape:
       row += np.dtype(field.dtype).itemsize
   sequence = (config.sequence_length + 1) * row + state
   return config.max_replay_size * (

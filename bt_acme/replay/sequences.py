@@ -73,9 +73,7 @@ class SequenceSink:
     self._given = [
       field for field in fields.stored(shapes) if field.name in names
     ]
-    self._buffered_fields = operator.itemgetter(
-      *(names.index(name) for name in self._buffered)
-    )
+    self._buffered_fields = operator.attrgetter(*self._buffered)
     dtype = blocks.block_dtype(config.replay, shapes)
     self._data = np.zeros(dtype.itemsize, np.uint8)
     self._block = self._data.view(dtype)[0]
@@ -211,7 +209,7 @@ class SequenceSink:
     block, length = self._block, len(self._steps)
     for field in self._given:
       column, rows = columns[field.name], block[field.name]
-      if field.rows is fields.Rows.SEEN:
+      if field.overlap:
         column = (*column, closing[field.name])
       rows[: len(column)] = column
       rows[len(column) :] = 0

@@ -37,7 +37,7 @@ def layout(config: config_lib.ReplayConfig) -> dict[str, Any]:
   """
   return {
     'codec': config.codec,
-    'fields': [field.name for field in fields.FIELDS],
+    'fields': [*(field.name for field in fields.SCALARS), 'frames'],
   }
 
 
