@@ -85,11 +85,8 @@ def q_network_loss(
       learner_steps,
       transfer,
     )
-  loss = weighted_loss(
-    errors,
-    probabilities,
-    exponent=learner.importance_sampling_exponent,
-    extra_loss=extra_loss,
+  loss = _weighted_loss(
+    errors, extra_loss, probabilities, learner.importance_sampling_exponent
   )
   priorities = priorities_lib.sequence_priorities(
     jax.lax.stop_gradient(errors), max_weight=replay.max_priority_weight
@@ -109,22 +106,21 @@ def q_network_loss(
   return loss, (priorities, {'loss': loss, **metrics})
 
 
-def weighted_loss(
+def _weighted_loss(
   errors: td_errors_lib.TDErrors,
+  extra_loss: jax.Array | None,
   probabilities: jax.Array,
-  *,
   exponent: float,
-  extra_loss: jax.Array | None = None,
 ) -> jax.Array:
   """Sums half the squared errors over time; averages over the batch.
 
   Args:
     errors: δ and δ', [T, B].
+    extra_loss: float32 [T, B], a loss that is added to each trained transition;
+      None for none.
     probabilities: float32 [B], the probability with which replay sampled each
       sequence.
     exponent: the exponent of the importance weights; 0 disables them.
-    extra_loss: float32 [T, B], a loss that is added to each trained transition;
-      None for none.
 
   Returns:
     float32 [].

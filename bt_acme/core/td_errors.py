@@ -69,12 +69,7 @@ def td_errors(
     compute(q_online, q_target, transitions, learner, recursion)
   )
   *labels, duplicated = training_labels.labels(
-    transitions.choice,
-    transitions.action,
-    transitions.source,
-    num_actions=num_actions,
-    behavior_labels=learner.behavior_labels,
-    duplicate_flights=learner.duplicate_flights,
+    transitions, learner, num_actions
   )
   own, duplicate = (
     target - return_recursion.take(q_online[:-1], label) for label in labels

@@ -13,7 +13,6 @@ import jax.numpy as jnp
 from bt_acme.config import checks
 from bt_acme.core import leaves, types
 
-_HEAD = 'head'
 ADVANTAGE_OUTPUT = 'head/advantage/~/linear_1'
 
 
@@ -47,15 +46,14 @@ def transfer(
   """
   checks.check_value('init', init, checks.choice('partial', 'full'))
   checks.check_value('extra_init', extra_init, checks.choice('fresh', 'mean'))
-  kept = {m: x for m, x in fresh.items() if init != 'full' and _is_head(m)}
-  loaded = {
-    m: x for m, x in source.items() if init == 'full' or not _is_head(m)
-  }
-  if ADVANTAGE_OUTPUT in loaded and ADVANTAGE_OUTPUT in fresh:
-    loaded[ADVANTAGE_OUTPUT] = _widen(
-      loaded[ADVANTAGE_OUTPUT], fresh[ADVANTAGE_OUTPUT], extra_init
+  if init == 'full':
+    output = _widen(
+      source[ADVANTAGE_OUTPUT], fresh[ADVANTAGE_OUTPUT], extra_init
     )
-  result = {**kept, **loaded}
+    result = {**source, ADVANTAGE_OUTPUT: output}
+  else:
+    head = {m: x for m, x in fresh.items() if m.startswith('head/')}
+    result = {**source, **head}
   differences = leaves.mismatches(result, fresh)
   if differences:
     raise ValueError(
@@ -85,10 +83,6 @@ def without_extra_actions(
     for name, value in params[ADVANTAGE_OUTPUT].items()
   }
   return {**params, ADVANTAGE_OUTPUT: output}
-
-
-def _is_head(module: str) -> bool:
-  return module.split('/')[0] == _HEAD
 
 
 def _widen(

@@ -375,7 +375,17 @@ def wrap(
     ValueError: if there is no behavior, if the weights do not match the
       behaviors, or if the agent must hold its recurrent state but cannot.
   """
-  _check(actor_core, behaviors, config)
+  if not behaviors:
+    raise ValueError(
+      'behaviors=[] is empty. Pass at least one behavior, or use the agent '
+      'without behavior transfer.'
+    )
+  if config.flight_recurrent_state == 'hold' and actor_core.hold is None:
+    raise ValueError(
+      "flight_recurrent_state='hold' needs an agent whose actor and learner "
+      "can hold its recurrent state, such as agents.R2D2Builder's. Use such an "
+      "agent, or choose 'advance'."
+    )
   core = _Core(
     agent=actor_core,
     behaviors=tuple(behaviors),
@@ -389,21 +399,3 @@ def wrap(
     use_flights=config.flights and not evaluation,
   )
   return types.ActorCore(core.init, core.select_action, core.get_extras)
-
-
-def _check(
-  actor_core: types.ActorCore,
-  behaviors: Sequence[behavior_core.BehaviorCore],
-  config: config_lib.TransferConfig,
-) -> None:
-  if not behaviors:
-    raise ValueError(
-      'behaviors=[] is empty. Pass at least one behavior, or use the agent '
-      'without behavior transfer.'
-    )
-  if config.flight_recurrent_state == 'hold' and actor_core.hold is None:
-    raise ValueError(
-      "flight_recurrent_state='hold' needs an agent whose actor and learner "
-      "can hold its recurrent state, such as agents.R2D2Builder's. Use such an "
-      "agent, or choose 'advance'."
-    )

@@ -8,6 +8,7 @@ computed while a device or an emulator is busy.
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import numpy as np
 import numpy.typing as npt
 
@@ -88,13 +89,10 @@ class HostReward:
       self._statistics,
       is_first,
     )
-    self._statistics = reward_lib.IntrinsicStatistics(
-      *(
-        np.where(active, after, before)
-        for after, before in zip(
-          rewarded.statistics, self._statistics, strict=True
-        )
-      )
+    self._statistics = jax.tree.map(
+      lambda after, before: np.where(active, after, before),
+      rewarded.statistics,
+      self._statistics,
     )
     self.alpha = rewarded.alpha
     return np.where(active, rewarded.reward, 0.0).astype(np.float32)
