@@ -107,7 +107,7 @@ def _server(
   params, state, memories = core.shapes(num_environments + group_size)
   inputs, stack = policy_inputs(agent, group_size)
   group = jax.ShapeDtypeStruct([], np.int32)
-  start, step = grouped_core.jit_functions(core)
+  start, step = batched_core.jit_functions(core)
   name = 'server with rewards' if rewards else 'server'
   started = (params, group, inputs.is_first, stack, state)
   yield Function(f'{name} start', start, started)

@@ -99,8 +99,11 @@ class BatchedCore:
   """Acts in any number of environments; all methods are pure functions.
 
   Attributes:
+    states: the arguments of `step` that are states.
     matmul_precision: the precision of the products in `step`.
   """
+
+  states = ('state',)
 
   def __init__(self, agent: assembly.Agent, *, evaluation: bool = False):
     """Initializes the actor core.
@@ -232,14 +235,16 @@ class BatchedCore:
     return action, extras, ActingState(core, stack, state.embedding)
 
 
-def jit_functions(
-  core: BatchedCore,
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
-  """Compiles `start` and `step`, which then donate their state argument."""
+def jit_functions(core: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+  """Compiles `start` and `step`, which then donate all their states.
+
+  Args:
+    core: a `BatchedCore` or a `GroupedCore`.
+  """
   step = networks.at_precision(core.step, core.matmul_precision)
   return (
-    jax.jit(core.start, donate_argnums=3),
-    jax.jit(step, donate_argnums=2),
+    jax.jit(core.start, donate_argnames='state'),
+    jax.jit(step, donate_argnames=core.states),
   )
 
 

@@ -72,10 +72,8 @@ class GroupPriorities:
   def probabilities(self) -> np.ndarray:
     """Returns the current probability of each behavior, float64 [K]."""
     # The first signal that is not 0 for all behaviors, else the last one.
-    scores = self._scores[-1]
-    for one in reversed(self._scores):
-      if one.values.any():
-        scores = one
+    known = (one for one in self._scores if one.values.any())
+    scores = next(known, self._scores[-1])
     return priorities.probabilities(
       scores,
       self._weights,

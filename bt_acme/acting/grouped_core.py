@@ -5,7 +5,6 @@ in the groups with pending requests, and can also compute their intrinsic
 rewards.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from bt_acme import assembly
 from bt_acme.acting import batched_core
-from bt_acme.core import networks, types
+from bt_acme.core import types
 from bt_acme.core.intrinsic import device_reward
 
 # For each entry of the extras' features, the reward state of all environments,
@@ -27,6 +26,8 @@ RewardStates = tuple[Any, ...]
 class GroupedCore:
   """Acts in groups of G environments each; all methods are pure functions."""
 
+  states = ('state', 'rewards')  # As in `BatchedCore`.
+
   def __init__(self, agent: assembly.Agent, *, group_size: int, rewards: bool):
     """Initializes the actor core.
 
@@ -36,6 +37,7 @@ class GroupedCore:
       rewards: whether to compute intrinsic rewards.
     """
     self.batched = batched_core.BatchedCore(agent)
+    self.matmul_precision = self.batched.matmul_precision
     self._group_size = group_size
     self._specs = agent.reward_specs if rewards else ()
 
@@ -163,14 +165,3 @@ class GroupedCore:
       given.append(features)
       after.append(state)
     return {**extras, 'features': tuple(given)}, tuple(after)
-
-
-def jit_functions(
-  core: GroupedCore,
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
-  """Compiles `start` and `step`, which then donate all their states."""
-  step = networks.at_precision(core.step, core.batched.matmul_precision)
-  return (
-    jax.jit(core.start, donate_argnums=4),
-    jax.jit(step, donate_argnums=(3, 4)),
-  )

@@ -153,7 +153,7 @@ class InferenceServer:
     self._state, self._rewards = self._core.init(
       np.append(epsilons, np.zeros(group_size)), seed
     )
-    self._start, step = grouped_core.jit_functions(self._core)
+    self._start, step = batched_core.jit_functions(self._core)
     self._compiler = futures.ThreadPoolExecutor(1)
     self._step = _CompiledSteps(step, self._num_groups, self._compiler)
     self._params: Any = None
