@@ -15,7 +15,7 @@ _NUM_ACTIONS = 3
 
 
 @functools.cache
-def _table(num_actions, num_choices):
+def _table(num_choices):
   """Creates a network whose parameters are its Q-values, [T + 1, B, A'].
 
   Its observations are the indices of the rows.
@@ -25,45 +25,33 @@ def _table(num_actions, num_choices):
     del prev_action, prev_reward
     return params[observation], state
 
-  network = toys.q_network(num_actions, num_choices)
+  network = toys.q_network(_NUM_ACTIONS, num_choices)
   return network._replace(unroll_all=toys.each(unroll))
 
 
 def _loss_and_gradient(
-  batch,
-  q_online,
-  q_target,
-  *,
-  num_actions=_NUM_ACTIONS,
-  burn_in=0,
-  probabilities=None,
-  **settings,
+  batch, *q_values, burn_in=0, probabilities=1.0, learner=None
 ):
   """Returns (loss, priorities, metrics, gradient with respect to q_online).
 
   Targets have no gradient, so there is none with respect to q_target.
   """
   length, batch_size = batch.reward.shape
-  if probabilities is None:
-    probabilities = np.ones(batch_size)
-  table = _table(num_actions, np.shape(q_online)[-1])
-  learner = config_lib.LearnerConfig(**settings)
   compiled = toys.loss_and_gradient(
-    table, length, burn_in, learner, argnums=(0, 1)
+    _table(q_values[0].shape[-1]), length, burn_in, learner, argnums=(0, 1)
   )
   (loss, (priorities, metrics)), (gradient, of_target) = compiled(
-    np.float32(q_online),
-    np.float32(q_target),
+    *q_values,
     batch,
     np.arange(length + 1, dtype=np.int32),
-    np.float32(probabilities),
+    np.full(batch_size, probabilities, np.float32),
   )
   np.testing.assert_array_equal(of_target, np.zeros(gradient.shape))
   return loss, priorities, metrics, np.asarray(gradient)
 
 
-def _random_q_values(length, batch_size, num_choices, seed=0):
-  rng = np.random.default_rng(seed)
+def _random_q_values(length, batch_size, num_choices):
+  rng = np.random.default_rng(0)
   shape = (length + 1, batch_size, num_choices)
   return np.float32(rng.normal(size=shape)), np.float32(rng.normal(size=shape))
 
@@ -83,52 +71,35 @@ def _spoil_padding(batch, *q_values):
   return batch._replace(**changed)
 
 
-def _expected_targets(
-  batch, q_online, q_target, loss='q_lambda', double_q=True, **others
-):
-  arguments = [q_target, batch.reward, 0.99 * batch.discount, batch.valid]
-  constants = {'trace_decay': 0.7, 'epsilon': 1e-3}
-  if loss == 'q_lambda':
-    chooser = q_online if double_q else q_target
-    return returns.q_lambda_targets(chooser, *arguments, **constants)
-  constants['target_policy_epsilon'] = 0.01
-  arguments[1:1] = [batch.choice, batch.probability]
-  return returns.retrace_targets(q_online, *arguments, **constants)
-
-
 @pytest.mark.parametrize(
-  'num_extra, settings',
+  'num_extra, settings, burn_in',
   [
-    *((num_extra, {}) for num_extra in (0, 1, 2)),
-    *((num_extra, {'loss': 'retrace'}) for num_extra in (0, 2)),
-    (2, {'duplicate_flights': False}),
-    (2, {'double_q': False}),
-    (2, {'burn_in': 3}),
+    *((num_extra, {}, 0) for num_extra in (0, 1, 2)),
+    *((num_extra, {'loss': 'retrace'}, 0) for num_extra in (0, 2)),
+    (2, {'duplicate_flights': False}, 0),
+    (2, {'double_q': False}, 0),
+    (2, {}, 3),
   ],
 )
-def test_loss_gradient_and_priorities_match_reference(num_extra, settings):
+def test_loss_gradient_and_priorities_match_reference(
+  num_extra, settings, burn_in
+):
+  learner = config_lib.LearnerConfig(**settings)
   batch = toys.batch(
     6, 5, num_actions=_NUM_ACTIONS, num_extra=num_extra, real=[6, 1, 3, 5, 0]
   )
   batch.prev_action[0] = [1, types.NO_ACTION, 2, types.NO_ACTION, 0]
-  trained = reference.trained(
-    batch.prev_action, batch.valid, settings.get('burn_in', 0)
-  )
+  trained = reference.trained(batch.prev_action, batch.valid, burn_in)
   q_online, q_target = _random_q_values(6, 5, _NUM_ACTIONS + num_extra)
   batch = _spoil_padding(batch, q_online, q_target)
   loss, priorities, metrics, gradient = _loss_and_gradient(
-    batch, q_online, q_target, **settings
+    batch, q_online, q_target, burn_in=burn_in, learner=learner
   )
-  targets = _expected_targets(batch, q_online, q_target, **settings)
+  targets = returns.targets(learner.loss, q_online, q_target, batch, learner)
   expected = reference.loss_gradient_priorities(
-    q_online,
-    targets,
-    batch.choice,
-    batch.action,
-    batch.source,
-    trained,
+    *(q_online, targets, batch, trained),
+    learner=learner,
     num_actions=_NUM_ACTIONS,
-    duplicate_flights=settings.get('duplicate_flights', True),
     max_weight=0.9,
   )
   assert gradient.shape == (7, 5, _NUM_ACTIONS + num_extra)
@@ -149,11 +120,9 @@ def test_importance_weights_only_with_an_exponent():
   q_values = _random_q_values(6, 3, _NUM_ACTIONS)
 
   def gradient(exponent, probabilities):
+    learner = config_lib.LearnerConfig(importance_sampling_exponent=exponent)
     return _loss_and_gradient(
-      batch,
-      *q_values,
-      probabilities=probabilities,
-      importance_sampling_exponent=exponent,
+      batch, *q_values, probabilities=probabilities, learner=learner
     )[-1]
 
   plain = gradient(0.0, [0.0, np.nan, 0.5])

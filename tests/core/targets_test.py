@@ -50,40 +50,35 @@ def _example(length=7, batch_size=5, num_choices=4, seed=0, scale=1.0):
 
 def _targets(loss, inputs, *, by, trace_decay, epsilon):
   """Computes targets as on a `cpu` or `gpu`, on a `host`, or by `reference`."""
-  settings = {'trace_decay': trace_decay}
-  if loss == 'retrace':
-    settings['target_policy_epsilon'] = 0.01
   if by in ('cpu', 'gpu'):
-    return np.asarray(_on_device(loss, inputs, by, epsilon, **settings))
+    return np.asarray(_on_device(loss, inputs, by, epsilon, trace_decay))
+  config = _config(trace_decay, epsilon)
   if by == 'reference':
-    q_online, q_target, x = inputs
-    taken = (x.choice, x.probability) if loss == 'retrace' else ()
-    function = getattr(reference, f'{loss}_targets')
-    given = q_online, q_target, *taken, x.reward, x.discount, x.valid
-    return function(*given, **settings, epsilon=epsilon)
-  on_host = return_recursion.returns_on_host
-  columns = [
+    return reference.targets(loss, *inputs, config)
+  compute, recursion = targets.TARGETS[loss], return_recursion.returns_on_host
+  columns = (
     jax.tree.map(lambda x, b=b: x[:, b], inputs)
     for b in range(inputs[-1].reward.shape[1])
-  ]
-  return np.stack(
-    [_compute(loss, one, on_host, epsilon, **settings) for one in columns],
-    axis=1,
   )
+  return np.stack([compute(*x, config, recursion) for x in columns], axis=1)
 
 
-def _compute(loss, inputs, recursion, epsilon, **settings):
-  config = types.SimpleNamespace(
-    discount=1.0, double_q=True, value_rescaling_epsilon=epsilon, **settings
+def _config(trace_decay, epsilon):
+  return types.SimpleNamespace(
+    discount=1.0,
+    double_q=True,
+    target_policy_epsilon=0.01,
+    trace_decay=trace_decay,
+    value_rescaling_epsilon=epsilon,
   )
-  return targets.TARGETS[loss](*inputs, config, recursion)
 
 
 @functools.partial(jax.jit, static_argnames=('loss', 'by', 'epsilon'))
-def _on_device(loss, inputs, by, epsilon, **settings):
+def _on_device(loss, inputs, by, epsilon, trace_decay):
   with toys.as_on(by):
     recursion = returns_on_device.returns_on_device
-    return _compute(loss, inputs, recursion, epsilon, **settings)
+    config = _config(trace_decay, epsilon)
+    return targets.TARGETS[loss](*inputs, config, recursion)
 
 
 @pytest.mark.parametrize(

@@ -21,36 +21,24 @@ def trained(prev_action, valid, burn_in_length):
 
 
 def loss_gradient_priorities(
-  q_online,
-  targets,
-  choice,
-  action,
-  source,
-  valid,
-  *,
-  num_actions,
-  duplicate_flights,
-  max_weight,
+  q_online, targets, batch, trained, *, learner, num_actions, max_weight
 ):
   """Computes L = mean_B 1/2 sum (own error^2 + duplicate's error^2).
 
   Returns:
     The loss, its gradient with respect to q_online, and priorities [B].
   """
-  num_steps, batch_size = choice.shape
+  num_steps, batch_size = batch.choice.shape
   loss = 0.0
   gradient = np.zeros(q_online.shape)
   result = []
   for b in range(batch_size):
     errors = []
     for t in range(num_steps):
-      if not valid[t, b]:
+      if not trained[t, b]:
         continue
-      for label in priorities.labels(
-        *(choice[t, b], action[t, b], source[t, b]),
-        num_actions=num_actions,
-        duplicate_flights=duplicate_flights,
-      ):
+      taken = (x[t, b] for x in (batch.choice, batch.action, batch.source))
+      for label in priorities.labels(*taken, learner, num_actions):
         error = targets[t, b] - q_online[t, b, label]
         errors.append(error)
         loss += 0.5 * error**2 / batch_size

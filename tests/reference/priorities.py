@@ -1,5 +1,7 @@
 """Reference of the labels of a transition, and of R2D2's priorities."""
 
+import types
+
 import numpy as np
 
 from tests.reference import returns
@@ -40,51 +42,26 @@ def new_sequence_priority(steps, following, *, learner, replay, num_actions):
     steps = steps[:-1]
   if not steps:
     return None
-  x = {
-    name: np.array([[getattr(step, name)] for step in steps])  # [T, 1]
-    for name in ('choice', 'probability', 'reward', 'discount')
-  }
-  both = (np.stack(q)[:, np.newaxis],) * 2  # Online and target network.
-  given = (
-    x['reward'],
-    learner.discount * x['discount'],
-    np.ones((len(steps), 1)),
+  names = 'choice', 'probability', 'reward', 'discount'
+  columns = (np.array([[getattr(x, name)] for x in steps]) for name in names)
+  batch = types.SimpleNamespace(
+    **dict(zip(names, columns, strict=True)), valid=np.ones((len(steps), 1))
   )
-  settings = {
-    'trace_decay': learner.trace_decay,
-    'epsilon': learner.value_rescaling_epsilon,
-  }
-  if learner.loss == 'q_lambda':
-    targets = returns.q_lambda_targets(*both, *given, **settings)
-  else:
-    settings['target_policy_epsilon'] = learner.target_policy_epsilon
-    taken = x['choice'], x['probability']
-    targets = returns.retrace_targets(*both, *taken, *given, **settings)
-  errors = []
-  for t, step in enumerate(steps):
-    for label in labels(
-      *(step.choice, step.action, step.source),
-      num_actions=num_actions,
-      duplicate_flights=learner.duplicate_flights,
-      behavior_labels=learner.behavior_labels,
-    ):
-      errors.append(targets[t, 0] - q[t][label])
+  both = (np.stack(q)[:, np.newaxis],) * 2  # Online and target network.
+  targets = returns.targets(learner.loss, *both, batch, learner)
+  errors = [
+    targets[t, 0] - q[t][label]
+    for t, x in enumerate(steps)
+    for label in labels(x.choice, x.action, x.source, learner, num_actions)
+  ]
   return sequence_priority(errors, max_weight=replay.max_priority_weight)
 
 
-def labels(
-  choice,
-  action,
-  source,
-  *,
-  num_actions,
-  duplicate_flights,
-  behavior_labels='both',
-):
+def labels(choice, action, source, learner, num_actions):
   """Returns the labels of a transition and of its duplicate."""
   if source == OWN:
     return [choice]
-  if source == FLIGHT and not duplicate_flights:
+  if source == FLIGHT and not learner.duplicate_flights:
     return [action]
   if choice < num_actions:
     return [choice]  # There are no extra actions.
@@ -92,4 +69,4 @@ def labels(
     'both': [choice, action],
     'extra': [choice],
     'primitive': [action],
-  }[behavior_labels]
+  }[learner.behavior_labels]

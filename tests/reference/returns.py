@@ -18,28 +18,6 @@ def _real_length(valid):
   return length
 
 
-def q_lambda_targets(
-  q_online, q_target, reward, discount_t, valid, *, trace_decay, epsilon
-):
-  """Computes y = h(G) [T, B] from q [T + 1, B, A'] and others [T, B]."""
-  targets = np.full(reward.shape, np.nan)
-  for b in range(reward.shape[1]):
-    length = _real_length(valid[:, b])
-    values = []
-    for t in range(length + 1):
-      best = int(np.argmax(q_online[t, b]))
-      values.append(value_rescaling.invert(q_target[t, b, best], epsilon))
-    following = None
-    for t in reversed(range(length)):
-      if following is None:
-        bootstrap = values[t + 1]
-      else:
-        bootstrap = (1 - trace_decay) * values[t + 1] + trace_decay * following
-      following = reward[t, b] + discount_t[t, b] * bootstrap
-      targets[t, b] = value_rescaling.rescale(following, epsilon)
-  return targets
-
-
 def _policy(q_values, policy_epsilon):
   num_actions = len(q_values)
   policy = np.full(num_actions, policy_epsilon / num_actions)
@@ -47,32 +25,35 @@ def _policy(q_values, policy_epsilon):
   return policy
 
 
-def retrace_targets(
-  q_online,
-  q_target,
-  action,
-  probability,
-  reward,
-  discount_t,
-  valid,
-  *,
-  trace_decay,
-  target_policy_epsilon,
-  epsilon,
-):
-  """Computes y = h(G) [T, B] from q [T + 1, B, A] and others [T, B]."""
-  targets = np.full(reward.shape, np.nan)
-  for b in range(reward.shape[1]):
-    length = _real_length(valid[:, b])
+def targets(loss, q_online, q_target, batch, settings):
+  """Computes y = h(G), [T, B].
+
+  Args:
+    loss: `q_lambda` or `retrace`.
+    q_online: [T + 1, B, A'].
+    q_target: [T + 1, B, A'].
+    batch: the transitions, with arrays [T, B].
+    settings: the settings of the learner.
+  """
+  decay, epsilon = settings.trace_decay, settings.value_rescaling_epsilon
+  chooser = q_online if settings.double_q else q_target
+  result = np.full(batch.reward.shape, np.nan)
+  for b in range(batch.reward.shape[1]):
     following = None
-    for t in reversed(range(length)):
-      policy = _policy(q_online[t + 1, b], target_policy_epsilon)
+    for t in reversed(range(_real_length(batch.valid[:, b]))):
       values = value_rescaling.invert(q_target[t + 1, b], epsilon)
-      bootstrap = np.sum(policy * values)
-      if following is not None:
-        a = action[t + 1, b]
-        trace = trace_decay * min(1.0, policy[a] / probability[t + 1, b])
-        bootstrap += trace * (following - values[a])
-      following = reward[t, b] + discount_t[t, b] * bootstrap
-      targets[t, b] = value_rescaling.rescale(following, epsilon)
-  return targets
+      if loss == 'q_lambda':
+        bootstrap = values[np.argmax(chooser[t + 1, b])]
+        if following is not None:
+          bootstrap = (1 - decay) * bootstrap + decay * following
+      else:
+        policy = _policy(q_online[t + 1, b], settings.target_policy_epsilon)
+        bootstrap = np.sum(policy * values)
+        if following is not None:
+          a = batch.choice[t + 1, b]
+          trace = decay * min(1.0, policy[a] / batch.probability[t + 1, b])
+          bootstrap += trace * (following - values[a])
+      discount = settings.discount * batch.discount[t, b]
+      following = batch.reward[t, b] + discount * bootstrap
+      result[t, b] = value_rescaling.rescale(following, epsilon)
+  return result
