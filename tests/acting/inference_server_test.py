@@ -2,7 +2,9 @@
 
 import concurrent.futures
 import contextlib
+import functools
 import threading
+import types
 
 import courier
 import numpy as np
@@ -23,22 +25,14 @@ EPISODES = [(0, (1.0,)), (1, (-9.0,)), (2, (1.0,)), (3, (-8.0,))]
 STATISTICS = np.linspace([3.0, 1.0, 0.5, 20.0, 2.0], 4.0, GROUP * GROUPS).T
 
 
-class Client:
-  """Calls a server like courier.Client, each call in a separate thread."""
-
-  def __init__(self, server):
-    self._server = server
-    self._threads = concurrent.futures.ThreadPoolExecutor(GROUPS)
-
-  @property
-  def futures(self):
-    return self
-
-  def act(self, *request):
-    return self._threads.submit(self._server.act, *request)
-
-  def restore_statistics(self, *request):
-    self._server.restore_statistics(*request)
+def client_of(server):
+  """Returns what calls a server like courier.Client, in separate threads."""
+  threads = concurrent.futures.ThreadPoolExecutor(GROUPS)
+  act = functools.partial(threads.submit, server.act)
+  return types.SimpleNamespace(
+    futures=types.SimpleNamespace(act=act),
+    restore_statistics=server.restore_statistics,
+  )
 
 
 def play(agent, variables, where, policy=None):
@@ -123,7 +117,7 @@ def test_a_server_selects_the_same_actions_as_the_actors(
       pause.wait()
 
   def remote(group):
-    policy = Policy(Client(server), group, agent.spec.frame_channels)
+    policy = Policy(client_of(server), group, agent.spec.frame_channels)
     where = np.arange(group * GROUP, (group + 1) * GROUP)
     return play(agent, variables, where, policy)
 

@@ -144,14 +144,9 @@ def variables_of(agent, seed=0):
 
 def export_behavior(folder, *, seed=3, env=None, **intrinsic):
   """Exports a random NGU policy; returns agent, variables and statistics."""
-  config = make_config(config_lib.NGUConfig)
-  if intrinsic:
-    groups = {**vars(config.intrinsic), **intrinsic}
-    config = make_config(
-      config_lib.NGUConfig, intrinsic=config_lib.IntrinsicConfig(**groups)
-    )
   spec = assembly.spec_by_name(env) if env else SPEC
-  agent = assembly.Agent(config, spec)
+  agent = assembly.Agent(make_config(config_lib.NGUConfig), spec)
+  agent = changed(agent, intrinsic=intrinsic)
   return agent, *export_agent(folder, agent, seed)
 
 
@@ -232,10 +227,7 @@ def make_agent(kind, folder=None, **groups):
     return assembly.Agent(make_config(**groups), SPEC)
   if kind == 'ngu':
     config = make_config(config_lib.NGUConfig, **groups)
-    intrinsic = dataclasses.replace(config.intrinsic, **changes)
-    return assembly.Agent(
-      dataclasses.replace(config, intrinsic=intrinsic), SPEC
-    )
+    return changed(assembly.Agent(config, SPEC), intrinsic=changes)
   transfer = config_lib.TransferConfig(
     min_flight_probability=0.1, max_flight_probability=0.5, **changes
   )

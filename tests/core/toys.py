@@ -123,12 +123,12 @@ def each(unroll):
   return unroll_all
 
 
-def episodes(length, *, starts=(0,), seed=0):
+def episodes(length, *, starts=(0,)):
   """Returns observations, rewards and is_first, independent of the actions.
 
   Each reward is for the previous step, and 0 at the start of an episode.
   """
-  rng = np.random.default_rng(seed)
+  rng = np.random.default_rng(0)
   is_first = np.isin(np.arange(length), starts)
   rewards = rng.normal(size=length).astype(np.float32) * ~is_first
   observations = rng.integers(0, 256, size=(length, *SHAPE), dtype=np.uint8)
@@ -153,10 +153,6 @@ def zero_state(network, batch_size):
   )
 
 
-def _unchanged(inputs):
-  return inputs
-
-
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def scan(core, wrap_input, params, carry, shown):
   def body(carry, row):
@@ -168,14 +164,15 @@ def scan(core, wrap_input, params, carry, shown):
       reward,
       is_first,
     )
-    action, state = core.select_action(params, wrap_input(inputs), state)
+    given = wrap_input(inputs) if wrap_input else inputs
+    action, state = core.select_action(params, given, state)
     extras = core.get_extras(state)
     return (state, action), (action, extras, state, inputs)
 
   return jax.lax.scan(body, carry, shown)[1]
 
 
-def rollout(core, params, state, shown, *, wrap_input=_unchanged):
+def rollout(core, params, state, shown, *, wrap_input=None):
   """Runs an actor core on all steps of `shown`, in one scan.
 
   Args:
@@ -183,7 +180,7 @@ def rollout(core, params, state, shown, *, wrap_input=_unchanged):
     params: the parameters of the core.
     state: the initial state of the core.
     shown: the steps, in the format of `episodes`.
-    wrap_input: a function from an AgentInput to the core's input.
+    wrap_input: a function from an AgentInput to the core's input, if needed.
 
   Returns:
     Executed actions [T], extras [T, ...], states after each step [T, ...] and
@@ -261,15 +258,6 @@ def loss_and_gradient(network, length, *settings, argnums=0, **others):
 
 def agent_config(learner, length, burn_in=0):
   """Returns the settings of R2D2 with sequences of `length` transitions."""
-  return config_lib.R2D2Config(
-    learner=learner, replay=replay_config(length, burn_in)
-  )
-
-
-def replay_config(length, burn_in=0):
-  """Returns settings of a replay with sequences of `length` transitions."""
-  return config_lib.ReplayConfig(
-    trace_length=length - burn_in,
-    burn_in_length=burn_in,
-    sequence_period=length,
-  )
+  lengths = {'trace_length': length - burn_in, 'burn_in_length': burn_in}
+  replay = config_lib.ReplayConfig(sequence_period=length, **lengths)
+  return config_lib.R2D2Config(learner=learner, replay=replay)

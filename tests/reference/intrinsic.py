@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from tests.reference import network
+from tests.reference import kickstarting, network
 
 
 def value_weights(count, decay):
@@ -164,19 +164,6 @@ def rnd_error(params, frame, **scale):
   return math.fsum((prediction - target) ** 2)
 
 
-def cross_entropy(logits, action):
-  """Returns -log softmax(logits)[action]."""
-  largest = max(logits)
-  normalizer = math.fsum(math.exp(x - largest) for x in logits)
-  return largest + math.log(normalizer) - logits[action]
-
-
-def inverse_dynamics_logits(params, embedding_t, embedding_tp1):
-  """Returns h(f(x_t), f(x_{t+1})), [A]."""
-  x = np.concatenate([embedding_t, embedding_tp1])
-  return network.mlp(network.in_float64(params), 'classifier', x)
-
-
 def window_steps(length, num_steps, offset=None):
   """Returns the valid steps of a sequence that train the networks.
 
@@ -223,6 +210,7 @@ def sequence_losses(
     The four values; all but the penalty are means over the used transitions.
   """
   cross_entropies, errors, right = [], [], []
+  classifier = network.in_float64(params['inverse_dynamics'])
   for b in range(valid.shape[1]):
     length = int(valid[:, b].sum())
     for t in steps[b] if steps else window_steps(length, num_steps):
@@ -230,8 +218,10 @@ def sequence_losses(
         embed(params['embedding'], observations[i, b], **scale)
         for i in (t, t + 1)
       ]
-      logits = inverse_dynamics_logits(params['inverse_dynamics'], *embeddings)
-      cross_entropies.append(cross_entropy(logits, action[t, b]))
+      logits = network.mlp(classifier, 'classifier', np.concatenate(embeddings))
+      cross_entropies.append(
+        kickstarting.cross_entropy(logits, action[t, b], temperature=1.0)
+      )
       right.append(np.argmax(logits) == action[t, b])
       frame = observations[t + rewards_next, b][..., -frame_channels:]
       errors.append(rnd_error(params, frame, **scale))

@@ -1,4 +1,4 @@
-"""Reference of the Q-network in float64, with loops over steps and pixels."""
+"""Reference of the Q-network in float64, one layer after another."""
 
 import numpy as np
 
@@ -7,45 +7,36 @@ def _sigmoid(x):
   return 1 / (1 + np.exp(-x))
 
 
-def lstm_step(w, b, x, hidden, cell):
-  """Computes one step of hk.LSTM for one sequence (gates i, g, f + 1, o)."""
-  gates = np.concatenate([x, hidden]) @ w + b
-  i, g, f, o = np.split(gates, 4)
-  cell = _sigmoid(f + 1) * cell + _sigmoid(i) * np.tanh(g)
-  return _sigmoid(o) * np.tanh(cell), cell
+def lstm_unroll(w, b, inputs, hidden, cell, hold):
+  """Unrolls an hk.LSTM, with gates i, g, f + 1, o.
 
+  Args:
+    w: [I + H, 4H].
+    b: [4H].
+    inputs: [T, B, I].
+    hidden: [B, H].
+    cell: [B, H].
+    hold: bool [T, B]; where it is set, the step does not update the state.
 
-def lstm_unroll(w, b, inputs, hidden, cell, hold=None):
-  """Unrolls inputs [T, B, I] from states [B, H] to outputs [T, B, H].
-
-  Where hold [T, B] is set, the step does not update the state. Also returns the
-  last states.
+  Returns:
+    Outputs [T, B, H], and the last hidden state and cell [B, H].
   """
-  w, b, inputs, hidden, cell = (
-    np.array(x, np.float64) for x in (w, b, inputs, hidden, cell)
-  )
-  outputs = np.zeros(inputs.shape[:2] + hidden.shape[1:])
-  for row in range(inputs.shape[1]):
-    for t in range(inputs.shape[0]):
-      outputs[t, row], new_cell = lstm_step(
-        w, b, inputs[t, row], hidden[row], cell[row]
-      )
-      if hold is None or not hold[t][row]:
-        hidden[row], cell[row] = outputs[t, row], new_cell
-  return outputs, hidden, cell
+  w, b, inputs, hidden, cell = map(np.float64, (w, b, inputs, hidden, cell))
+  outputs = []
+  for x, held in zip(inputs, hold[..., np.newaxis], strict=True):
+    gates = np.concatenate([x, hidden], axis=-1) @ w + b
+    i, g, f, o = np.split(gates, 4, axis=-1)
+    after = _sigmoid(f + 1) * cell + _sigmoid(i) * np.tanh(g)
+    outputs.append(_sigmoid(o) * np.tanh(after))
+    hidden = np.where(held, hidden, outputs[-1])
+    cell = np.where(held, cell, after)
+  return np.stack(outputs), hidden, cell
 
 
 def convolution(x, w, b, stride):
   """Convolves x [H, W, C] with w [K, K, C, C'] to [H', W', C'] (VALID)."""
-  size = w.shape[0]
-  rows = (x.shape[0] - size) // stride + 1
-  columns = (x.shape[1] - size) // stride + 1
-  result = np.zeros((rows, columns, w.shape[-1]))
-  for i in range(rows):
-    for j in range(columns):
-      patch = x[i * stride :, j * stride :][:size, :size]
-      result[i, j] = np.einsum('ijc,ijcd->d', patch, w) + b
-  return result
+  patches = np.lib.stride_tricks.sliding_window_view(x, w.shape[:2], (0, 1))
+  return np.einsum('hwcij,ijcd->hwd', patches[::stride, ::stride], w) + b
 
 
 def in_float64(params):
@@ -77,33 +68,30 @@ def mlp(params, name, x):
   return _relu(x @ hidden['w'] + hidden['b']) @ output['w'] + output['b']
 
 
-def q_values(
-  params,
-  observations,
-  prev_actions,
-  prev_rewards,
-  *,
-  num_actions,
-  strides,
-  divisor,
-):
+def q_values(params, observations, actions, rewards, *, num_actions, **scale):
   """Returns Q-values [T, A'] of one sequence, from zero states.
 
   The inputs include tanh of the previous reward and a one-hot vector of the
   previous action, which is zero before the first action.
   """
   params = in_float64(params)
+  rows = [
+    [
+      *_relu(torso(params, observation, **scale)),
+      *(float(a == action) for a in range(num_actions)),
+      np.tanh(reward),
+    ]
+    for observation, action, reward in zip(
+      observations, actions, rewards, strict=True
+    )
+  ]
   lstm = params['lstm/linear']
-  hidden = cell = np.zeros(lstm['b'].shape[0] // 4)
-  result = []
-  for observation, action, reward in zip(
-    observations, prev_actions, prev_rewards, strict=True
-  ):
-    x = _relu(torso(params, observation, strides=strides, divisor=divisor))
-    one_hot = [float(a == action) for a in range(num_actions)]
-    x = np.concatenate([x, one_hot, [np.tanh(reward)]])
-    hidden, cell = lstm_step(lstm['w'], lstm['b'], x, hidden, cell)
-    value = mlp(params, 'head/value', hidden)
-    advantage = mlp(params, 'head/advantage', hidden)
-    result.append(value + advantage - advantage.mean())
-  return np.array(result)
+  zeros = np.zeros([1, lstm['b'].shape[0] // 4])
+  inputs, hold = np.array(rows)[:, np.newaxis], np.zeros([len(rows), 1], bool)
+  hidden, *_ = lstm_unroll(
+    **lstm, inputs=inputs, hidden=zeros, cell=zeros, hold=hold
+  )
+  value, advantage = (
+    mlp(params, f'head/{x}', hidden[:, 0]) for x in ('value', 'advantage')
+  )
+  return value + advantage - advantage.mean(axis=-1, keepdims=True)

@@ -8,7 +8,7 @@ import pytest
 from bt_acme import config as config_lib
 from bt_acme.core import types
 from bt_acme.replay import initial_priority
-from tests.reference import priorities as reference
+from tests.reference import losses as reference
 from tests.replay import episodes
 
 P, T, A = episodes.PERIOD, episodes.LENGTH, 17

@@ -1,7 +1,5 @@
 """Tests flights: how often they start, their lengths and their behaviors."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,26 +13,22 @@ from tests.reference import flights as reference
 _SAMPLES = 50_000
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def _steps(exponent, max_length, weights, start_probability):
+def _samples(exponent, max_length, weights=(1.0,), start_probability=1.0):
+  """Returns the results of `step` in many environments without a flight."""
   config = config_lib.TransferConfig(
     flight_exponent=exponent, max_flight_length=max_length
   )
   law = zeta.make(config, config_lib.LearnerConfig())
   no_flight = jnp.zeros([], jnp.int32)
   state = flights.FlightState(no_flight, no_flight, start_probability)
-  keys = jax.random.split(jax.random.PRNGKey(0), _SAMPLES)
 
+  @jax.jit
+  @jax.vmap
   def step(key):
     return flights.step(state, key, law, None, weights)[0]
 
-  return jax.vmap(step)(keys)
-
-
-def _samples(exponent, max_length, weights=(1.0,), start_probability=1.0):
-  """Returns the results of `step` in many environments without a flight."""
-  steps = _steps(exponent, max_length, weights, start_probability)
-  return jax.tree.map(np.asarray, steps)
+  keys = jax.random.split(jax.random.PRNGKey(0), _SAMPLES)
+  return jax.tree.map(np.asarray, step(keys))
 
 
 @pytest.mark.parametrize('exponent', [1.5, 2.0, 3.0, 4.0])
