@@ -143,96 +143,93 @@ def policy_input(num, observation):
   )
 
 
-class Log:
-  """An independent log of a run, by (index, episode, step)."""
+def follow(agent, variables, index, actions, held):
+  """Recomputes all steps of an actor from the executed actions alone.
 
-  def __init__(self, agent, variables, index):
-    """Initializes an empty log of one environment."""
-    self.steps = {}
-    self._agent, self._variables = agent, variables
-    self._environment = fakes.MarkedEnvironment(index)
+  Args:
+    agent: the agent that acts.
+    variables: the parameters before and from step `REFRESH` on.
+    index: the index of the environment.
+    actions: the actions executed in the environment.
+    held: for each action, whether the recurrent state stayed unchanged.
 
-  def follow(self, actions, held):
-    """Recomputes all steps of the actor from the executed actions alone.
+  Returns:
+    The steps by (index, episode, step), and the statistics of the reward.
+  """
+  rewards_next = (
+    agent.intrinsic is not None
+    and agent.config.intrinsic.reward_observation == 'next'
+  )
+  environment, steps = fakes.MarkedEnvironment(index), {}
 
-    Args:
-      actions: the actions executed in the environment.
-      held: for each action, whether the recurrent state stayed unchanged.
-    """
-    agent = self._agent
-    rewards_next = (
-      agent.intrinsic is not None
-      and agent.config.intrinsic.reward_observation == 'next'
+  def novelty(embedding, params, observation, is_first):
+    features = embed(embedding.intrinsic.get('embedding', {}), observation)
+    return reward_of.take(
+      features_lib.Features(
+        np.asarray(features)[None],
+        np.asarray(error(params.intrinsic, observation))[None],
+      ),
+      np.array([is_first]),
+      np.array([False]),
+    )[0]
+
+  network_step = jax.jit(agent.network.step)
+  reward_of = embedding = None
+  if agent.intrinsic is not None:
+    reward_of = host_reward.HostReward(agent.config.intrinsic, 1)
+    embed = jax.jit(agent.intrinsic.embed)
+    error = jax.jit(agent.intrinsic.error)
+  timestep = environment.reset()
+  actions, held = iter(actions), iter(held)
+  previous = None  # The previous step of this episode.
+  for turn in range(TURNS + 1):
+    params = variables[turn >= REFRESH]
+    key = fakes.marks(timestep.observation[..., -1:])
+    if timestep.first():
+      prev_action, prev_reward = types.NO_ACTION, 0.0
+      state = agent.network.initial_state()
+      embedding, previous = params, None
+    entry = {
+      'observation': timestep.observation,
+      'prev_action': prev_action,
+      'prev_reward': prev_reward,
+    }
+    steps[key] = entry
+    if turn == TURNS:
+      break  # This is the outcome of the last step.
+    if reward_of is not None and (rewards_next or not timestep.last()):
+      reward = novelty(
+        embedding, params, timestep.observation, timestep.first()
+      )
+      if rewards_next and previous is not None:
+        previous['reward'] = reward
+    if timestep.last():
+      timestep = environment.step(0)
+      continue
+    inputs = types.AgentInput(
+      timestep.observation,
+      np.int32(prev_action),
+      np.float32(prev_reward),
+      np.array(timestep.first()),
     )
-
-    def novelty(embedding, params, observation, is_first):
-      features = embed(embedding.intrinsic.get('embedding', {}), observation)
-      return reward_of.take(
-        features_lib.Features(
-          np.asarray(features)[None],
-          np.asarray(error(params.intrinsic, observation))[None],
-        ),
-        np.array([is_first]),
-        np.array([False]),
-      )[0]
-
-    network_step = jax.jit(agent.network.step)
-    reward_of = embedding = None
-    if agent.intrinsic is not None:
-      reward_of = host_reward.HostReward(agent.config.intrinsic, 1)
-      embed = jax.jit(agent.intrinsic.embed)
-      error = jax.jit(agent.intrinsic.error)
-    timestep = self._environment.reset()
-    actions, held = iter(actions), iter(held)
-    previous = None  # The previous step of this episode.
-    for turn in range(TURNS + 1):
-      params = self._variables[turn >= REFRESH]
-      key = fakes.marks(timestep.observation[..., -1:])
-      if timestep.first():
-        prev_action, prev_reward = types.NO_ACTION, 0.0
-        state = agent.network.initial_state()
-        embedding, previous = params, None
-      entry = {
-        'observation': timestep.observation,
-        'prev_action': prev_action,
-        'prev_reward': prev_reward,
-      }
-      self.steps[key] = entry
-      if turn == TURNS:
-        break  # This is the outcome of the last step.
-      if reward_of is not None and (rewards_next or not timestep.last()):
-        reward = novelty(
-          embedding, params, timestep.observation, timestep.first()
-        )
-        if rewards_next and previous is not None:
-          previous['reward'] = reward
-      if timestep.last():
-        timestep = self._environment.step(0)
-        continue
-      inputs = types.AgentInput(
-        timestep.observation,
-        np.int32(prev_action),
-        np.float32(prev_reward),
-        np.array(timestep.first()),
-      )
-      q_values, after = network_step(params.agent, inputs, state)
-      action = next(actions, None)
-      if action is None and rewards_next:
-        break  # The reward of the newest step is not known yet.
-      timestep = self._environment.step(action)
-      if reward_of is None:
-        reward = timestep.reward
-      entry.update(
-        recurrent_state=state,
-        action=action,
-        q_values=q_values,
-        reward=reward,
-        discount=timestep.discount,
-      )
-      prev_action, prev_reward, previous = action, reward, entry
-      state = state if next(held) else after
-    assert next(actions, None) is None
-    self.statistics = reward_of and reward_of.statistics()
+    q_values, after = network_step(params.agent, inputs, state)
+    action = next(actions, None)
+    if action is None and rewards_next:
+      break  # The reward of the newest step is not known yet.
+    timestep = environment.step(action)
+    if reward_of is None:
+      reward = timestep.reward
+    entry.update(
+      recurrent_state=state,
+      action=action,
+      q_values=q_values,
+      reward=reward,
+      discount=timestep.discount,
+    )
+    prev_action, prev_reward, previous = action, reward, entry
+    state = state if next(held) else after
+  assert next(actions, None) is None
+  return steps, reward_of and reward_of.statistics()
 
 
 _LOGGED = (

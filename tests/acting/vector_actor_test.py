@@ -32,18 +32,18 @@ def test_each_step_is_recorded_unchanged(agents, kind):
   recorders, sources = runs.recorders(), set()
   actor, _ = runs.play(agent, range(runs.N), variables, sinks=recorders)
   for i, recorder in enumerate(recorders):
-    log = runs.Log(agent, variables, i)
-    log.follow(
+    log, statistics = runs.follow(
+      *(agent, variables, i),
       [int(x.action) for x in recorder.transitions],
       [holds and x.source == types.FLIGHT for x in recorder.transitions],
     )
-    runs.assert_matches_log(recorder, agent, log.steps, runs.EPSILONS[i])
+    runs.assert_matches_log(recorder, agent, log, runs.EPSILONS[i])
     assert len(recorder.transitions) > 40 and len(recorder.ends) > 3
     sources |= {int(x.source) for x in recorder.transitions}
     if kind == 'ngu':
       # Only valid steps count, and statistics persist across episodes.
       assert actor.statistics().error_count[i] == len(recorder.transitions)
-      for mine, theirs in zip(actor.statistics(), log.statistics, strict=True):
+      for mine, theirs in zip(actor.statistics(), statistics, strict=True):
         np.testing.assert_allclose(mine[i], theirs[0], rtol=1e-4)
   wanted = {types.OWN}
   if kind.startswith('bt'):

@@ -15,7 +15,7 @@ from bt_acme.replay import blocks
 from tests import sharing
 from tests.core import toys
 
-ACTIONS, SIDE, STACKED = 3, 5, 2
+ACTIONS, SIDE, STACKED = toys.ACTIONS, 5, 2
 T, P = 8, 4  # Length and period of a sequence.
 SPEC = assembly.EnvironmentSpec('fake', (SIDE, SIDE, STACKED), STACKED, ACTIONS)
 
@@ -126,7 +126,6 @@ def make_samples(number, batch_size=4):
     batch = toys.batch(
       T,
       batch_size,
-      num_actions=ACTIONS,
       num_stacked=STACKED,
       shape=SPEC.observation_shape,
       hidden=16,

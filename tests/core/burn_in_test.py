@@ -9,8 +9,7 @@ from bt_acme import config as config_lib
 from bt_acme.core import types
 from tests.core import toys
 
-_NUM_ACTIONS = 3
-_NETWORK = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
+_NETWORK = toys.q_network(toys.ACTIONS, toys.ACTIONS + 1)
 
 
 def _result(batch, burn_in_length):
@@ -23,9 +22,7 @@ def _result(batch, burn_in_length):
 
 def _batch(prev_action, **settings):
   """Creates sequences with the given first previous actions."""
-  batch = toys.batch(
-    6, len(prev_action), num_actions=_NUM_ACTIONS, num_extra=1, **settings
-  )
+  batch = toys.batch(6, len(prev_action), num_extra=1, **settings)
   batch.prev_action[0] = prev_action
   return batch
 
@@ -68,7 +65,7 @@ def test_each_network_burns_in_with_its_own_parameters_and_held_steps():
     holds.append(hold)
     return q_values, after
 
-  batch = toys.batch(6, 4, num_actions=_NUM_ACTIONS, num_extra=1)
+  batch = toys.batch(6, 4, num_extra=1)
   recording = _NETWORK._replace(unroll_all=toys.each(unroll))
   transfer = config_lib.TransferConfig(flight_recurrent_state='hold')
   loss_fn = toys.loss_fn(recording, 6, 2, transfer=transfer)

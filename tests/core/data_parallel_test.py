@@ -12,7 +12,7 @@ from bt_acme.core.intrinsic import networks as intrinsic_lib
 from tests import python
 from tests.core import toys
 
-DEVICES, T, B, A, STACKED = 4, 6, 8, 3, 2
+DEVICES, T, B, A, STACKED = 4, 6, 8, toys.ACTIONS, 2
 SHAPE = (6, 6, STACKED)
 
 
@@ -47,7 +47,6 @@ def make_inputs(seed):
   batch = toys.batch(
     T,
     B,
-    num_actions=A,
     num_extra=1,
     num_stacked=STACKED,
     real=[6, 6, 5, 4, 3, 3, 6, 0],

@@ -13,8 +13,7 @@ from bt_acme import config as config_lib
 from bt_acme.core import learner_core
 from tests.core import toys
 
-_NUM_ACTIONS = 3
-_NETWORK = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
+_NETWORK = toys.q_network(toys.ACTIONS, toys.ACTIONS + 1)
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +33,7 @@ def _learner(intrinsic=None, **settings):
 
 
 def _toy_batch(**settings):
-  batch = toys.batch(6, 4, num_actions=_NUM_ACTIONS, num_extra=1, **settings)
+  batch = toys.batch(6, 4, num_extra=1, **settings)
   return jax.tree.map(jnp.asarray, batch)
 
 

@@ -11,8 +11,6 @@ from tests.core import toys
 from tests.reference import losses as reference
 from tests.reference import returns
 
-_NUM_ACTIONS = 3
-
 
 @functools.cache
 def _table(num_choices):
@@ -25,7 +23,7 @@ def _table(num_choices):
     del prev_action, prev_reward
     return params[observation], state
 
-  network = toys.q_network(_NUM_ACTIONS, num_choices)
+  network = toys.q_network(toys.ACTIONS, num_choices)
   return network._replace(unroll_all=toys.each(unroll))
 
 
@@ -85,12 +83,10 @@ def test_loss_gradient_and_priorities_match_reference(
   num_extra, settings, burn_in
 ):
   learner = config_lib.LearnerConfig(**settings)
-  batch = toys.batch(
-    6, 5, num_actions=_NUM_ACTIONS, num_extra=num_extra, real=[6, 1, 3, 5, 0]
-  )
+  batch = toys.batch(6, 5, num_extra=num_extra, real=[6, 1, 3, 5, 0])
   batch.prev_action[0] = [1, types.NO_ACTION, 2, types.NO_ACTION, 0]
   trained = reference.trained(batch.prev_action, batch.valid, burn_in)
-  q_online, q_target = _random_q_values(6, 5, _NUM_ACTIONS + num_extra)
+  q_online, q_target = _random_q_values(6, 5, toys.ACTIONS + num_extra)
   batch = _spoil_padding(batch, q_online, q_target)
   loss, priorities, metrics, gradient = _loss_and_gradient(
     batch, q_online, q_target, burn_in=burn_in, learner=learner
@@ -99,10 +95,10 @@ def test_loss_gradient_and_priorities_match_reference(
   expected = reference.loss_gradient_priorities(
     *(q_online, targets, batch, trained),
     learner=learner,
-    num_actions=_NUM_ACTIONS,
+    num_actions=toys.ACTIONS,
     max_weight=0.9,
   )
-  assert gradient.shape == (7, 5, _NUM_ACTIONS + num_extra)
+  assert gradient.shape == (7, 5, toys.ACTIONS + num_extra)
   np.testing.assert_allclose(loss, expected[0], rtol=1e-5)
   np.testing.assert_allclose(gradient, expected[1], rtol=1e-4, atol=1e-6)
   np.testing.assert_allclose(priorities, expected[2], rtol=1e-5)
@@ -116,8 +112,8 @@ def test_loss_gradient_and_priorities_match_reference(
 
 
 def test_importance_weights_only_with_an_exponent():
-  batch = toys.batch(6, 3, num_actions=_NUM_ACTIONS)
-  q_values = _random_q_values(6, 3, _NUM_ACTIONS)
+  batch = toys.batch(6, 3)
+  q_values = _random_q_values(6, 3, toys.ACTIONS)
 
   def gradient(exponent, probabilities):
     learner = config_lib.LearnerConfig(importance_sampling_exponent=exponent)

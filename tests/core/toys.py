@@ -12,7 +12,7 @@ from bt_acme import config as config_lib
 from bt_acme.core import loss as loss_lib
 from bt_acme.core import networks, types
 
-HIDDEN = 3
+ACTIONS, HIDDEN = 3, 3
 SHAPE = (4, 4, 1)  # The shape of an observation.
 
 
@@ -195,7 +195,6 @@ def batch(
   length,
   batch_size,
   *,
-  num_actions,
   num_extra=0,
   num_stacked=1,
   real=None,
@@ -206,24 +205,23 @@ def batch(
   """Creates a random NumPy SequenceBatch with `real` [B] valid transitions."""
   rng = np.random.default_rng(seed)
   rows, steps = (length + 1, batch_size), (length, batch_size)
-  action = rng.integers(0, num_actions, size=steps).astype(np.int32)
+  action = rng.integers(0, ACTIONS, size=steps).astype(np.int32)
   source = np.full(steps, types.OWN, np.uint8)
   choice = action
   if num_extra:
     source = rng.integers(0, 3, size=steps).astype(np.uint8)
-    extra = rng.integers(num_actions, num_actions + num_extra, size=steps)
+    extra = rng.integers(ACTIONS, ACTIONS + num_extra, size=steps)
     choice = np.where(source == types.OWN, action, extra).astype(np.int32)
   real = np.full(batch_size, length) if real is None else np.asarray(real)
-  normal = lambda *shape: rng.normal(size=shape).astype(np.float32)  # noqa: E731
   frame_shape = (*shape[:2], shape[2] // num_stacked)
+  frames_shape = (num_stacked + length, batch_size, *frame_shape)
+
+  def normal(*shape):
+    return np.float32(rng.normal(size=shape))
+
   return types.SequenceBatch(
-    frames=rng.integers(
-      0,
-      11,
-      size=(num_stacked + length, batch_size, *frame_shape),
-      dtype=np.uint8,
-    ),
-    prev_action=rng.integers(-1, num_actions, size=rows).astype(np.int32),
+    frames=rng.integers(0, 11, frames_shape, np.uint8),
+    prev_action=rng.integers(-1, ACTIONS, size=rows).astype(np.int32),
     prev_reward=normal(*rows),
     action=action,
     choice=choice,
@@ -232,7 +230,6 @@ def batch(
     reward=normal(*steps),
     discount=(rng.uniform(size=steps) < 0.9).astype(np.float32),
     valid=(np.arange(length)[:, None] < real).astype(np.float32),
-    proposal=(),
     recurrent_state=types.LSTMState(
       normal(batch_size, hidden), normal(batch_size, hidden)
     ),

@@ -24,7 +24,7 @@ LENGTHS = (1, 3, P - 1, P, P + 1, T - 1, T, T + 1, T + P, 2 * T + 3)
   ),
 )
 def test_sequences_hold_their_steps(shapes, period, num_steps, truncated):
-  written = episodes.make_sink(
+  written = episodes.Written(
     episodes.make_shapes(*shapes), sequence_period=period
   )
   episode = episodes.make_episode(

@@ -30,22 +30,17 @@ def make_shapes(num_stacked=4, channels=1, lstm_size=3, has_proposals=False):
   )
 
 
-class Written(NamedTuple):
-  """A sink and what it writes.
+class Written:
+  """A sink, and the blocks that it writes with their priorities."""
 
-  Attributes:
-    sink: the sink.
-    config: the settings of the replay.
-    shapes: the shapes of the stored data.
-    blocks: the written blocks.
-    priorities: their priorities.
-  """
+  def __init__(self, shapes=None, largest_priority=None, **settings):
+    self.config, self.shapes = make_config(**settings), shapes or make_shapes()
+    self.blocks, self.priorities = [], []
+    self.sink = sink_of(self.config, self.shapes, self._write, largest_priority)
 
-  sink: sequences.SequenceSink
-  config: config_lib.ReplayConfig
-  shapes: fields.ReplayShapes
-  blocks: list[blocks.FinishedBlock]
-  priorities: list[float]
+  def _write(self, block, priority):
+    self.blocks.append(block)
+    self.priorities.append(priority)
 
   def sequences(self):
     """Returns the blocks of each written sequence."""
@@ -63,18 +58,6 @@ def sink_of(config, shapes, write, largest_priority=None):
     num_actions=18,
     largest_priority=largest_priority,
   )
-
-
-def make_sink(shapes=None, largest_priority=None, **settings):
-  config, shapes = make_config(**settings), shapes or make_shapes()
-  written, priorities = [], []
-
-  def write(block, priority):
-    written.append(block)
-    priorities.append(priority)
-
-  sink = sink_of(config, shapes, write, largest_priority)
-  return Written(sink, config, shapes, written, priorities)
 
 
 class Episode(NamedTuple):
@@ -167,7 +150,7 @@ def assert_is_sequence(batch, index, episode, start, shapes):
 
 def assert_is_built(episode, written):
   """Plays an episode and compares all of its sequences; returns them."""
-  _, config, shapes, *_ = written
+  config, shapes = written.config, written.shapes
   written.blocks.clear()
   play(episode, written.sink)
   sequences = [x.sequence_data() for x in written.blocks if x.sequence]

@@ -13,7 +13,7 @@ P, T = episodes.PERIOD, episodes.LENGTH
 
 def make_replay(num_items, *, priorities=None, seed=0, **changes):
   """Returns a replay of short episodes; item i has the recurrent state i."""
-  written = episodes.make_sink(**changes)
+  written = episodes.Written(**changes)
   replay = in_process_replay.InProcessReplay(
     written.config, written.shapes, seed=seed
   )
@@ -36,7 +36,7 @@ def numbers(sample):
 
 
 def test_overlapping_sequences_share_blocks():
-  written = episodes.make_sink()
+  written = episodes.Written()
   episode = episodes.make_episode(
     np.random.default_rng(0), T + P, written.shapes
   )

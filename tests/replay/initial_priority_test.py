@@ -53,7 +53,7 @@ def make_episode(rng, num_steps, *, truncated=False, scale=1.0):
 def completed(episode, config):
   """Returns the blocks of an episode that complete a sequence."""
   settings = {name: getattr(config.replay, name) for name in _BURN_IN}
-  written = episodes.make_sink(**settings)
+  written = episodes.Written(**settings)
   episodes.play(episode, written.sink)
   return [block for block in written.blocks if block.sequence]
 

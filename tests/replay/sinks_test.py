@@ -10,7 +10,7 @@ P, T = episodes.PERIOD, episodes.LENGTH
 
 
 def test_reset_discards_an_unfinished_episode():
-  written = episodes.make_sink()
+  written = episodes.Written()
   rng = np.random.default_rng(2)
   for step in episodes.make_episode(rng, 2 * T + 2, written.shapes).steps:
     written.sink.add(step)
@@ -41,7 +41,7 @@ def test_reset_discards_an_unfinished_episode():
 def test_a_sequence_without_trained_steps_is_omitted(
   num_steps, burn_in, period, lengths, num_blocks
 ):
-  written = episodes.make_sink(
+  written = episodes.Written(
     burn_in_length=burn_in, trace_length=8 - burn_in, sequence_period=period
   )
   rng = np.random.default_rng(0)
@@ -72,7 +72,7 @@ _NOT_STACKED = np.random.default_rng(1).integers(256, size=(5, 6, 4), dtype='B')
   ],
 )
 def test_a_step_that_does_not_fit_is_rejected(change, message, num_before):
-  written = episodes.make_sink(episodes.make_shapes(has_proposals=True))
+  written = episodes.Written(episodes.make_shapes(has_proposals=True))
   episode = episodes.make_episode(
     np.random.default_rng(0), num_before + 1, written.shapes
   )
@@ -84,7 +84,7 @@ def test_a_step_that_does_not_fit_is_rejected(change, message, num_before):
 
 def test_priorities_are_those_of_the_sequences():
   priorities = iter(range(1, 5))
-  written = episodes.make_sink(largest_priority=lambda: next(priorities))
+  written = episodes.Written(largest_priority=lambda: next(priorities))
   rng = np.random.default_rng(0)
   wanted = []
   for num_steps in (2, T + P + 1):

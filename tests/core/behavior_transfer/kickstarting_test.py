@@ -11,7 +11,7 @@ from bt_acme.core.behavior_transfer import kickstarting
 from tests.core import toys
 from tests.reference import kickstarting as reference
 
-_ACTIONS, _LENGTH, _BATCH = 3, 6, 4
+_LENGTH, _BATCH = 6, 4
 _jitted = jax.jit(kickstarting.cross_entropy)
 _gradient = jax.jit(
   jax.grad(lambda *x, **y: kickstarting.cross_entropy(*x, **y).sum())
@@ -64,15 +64,15 @@ def test_the_weight_falls_to_zero(steps, initial):
     assert actual == 0
 
 
-_NETWORK = toys.q_network(_ACTIONS, _ACTIONS + 2)
+_NETWORK = toys.q_network(toys.ACTIONS, toys.ACTIONS + 2)
 _PARAMS = [toys.random_params(_NETWORK.init, seed, 1.0) for seed in range(2)]
 
 
 def _batch(real=None):
-  batch = toys.batch(
-    _LENGTH, _BATCH, num_actions=_ACTIONS, num_extra=2, real=real
+  batch = toys.batch(_LENGTH, _BATCH, num_extra=2, real=real)
+  proposal = np.random.default_rng(1).integers(
+    0, toys.ACTIONS, (_LENGTH, _BATCH)
   )
-  proposal = np.random.default_rng(1).integers(0, _ACTIONS, (_LENGTH, _BATCH))
   return batch._replace(proposal=proposal.astype(np.int32))
 
 
@@ -108,7 +108,7 @@ def test_the_loss_adds_the_cross_entropy_of_trained_steps():
       if batch.valid[t, column]:
         count += 1
         total += reference.cross_entropy(
-          np.float64(q_values[t, column, :_ACTIONS]).tolist(),
+          np.float64(q_values[t, column, : toys.ACTIONS]).tolist(),
           int(batch.proposal[t, column]),
           temperature=0.2,
         )

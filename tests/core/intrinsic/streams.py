@@ -42,13 +42,9 @@ def on_host(reward, stream, is_last=None, skipped=None):
   none = np.zeros_like(stream[2])
   is_last = none if is_last is None else is_last
   skipped = none if skipped is None else skipped
+  rows = zip(*stream, is_last, skipped, strict=True)
   return np.stack(
-    [
-      reward.take(features.Features(*given), *flags)
-      for *given, flags in zip(
-        *stream[:2], zip(stream[2], is_last, skipped, strict=True), strict=True
-      )
-    ]
+    [reward.take(features.Features(x, y), *flags) for x, y, *flags in rows]
   )
 
 
@@ -67,13 +63,8 @@ def on_device(config, num_environments=N):
   def run(*stream):
     def take(states, row):
       embedding, error, *flags = row
-      rewarded, states = device_reward.step(
-        config,
-        states,
-        rows,
-        features.Features(embedding, error),
-        *flags,
-      )
+      given = features.Features(embedding, error)
+      rewarded, states = device_reward.step(config, states, rows, given, *flags)
       return states, (rewarded.reward, rewarded.alpha)
 
     states = jax.tree.map(
