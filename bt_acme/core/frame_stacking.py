@@ -13,21 +13,23 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from bt_acme.core import arrays
+
 Frames = npt.NDArray[np.uint8]
 
 
-def stack_frames(frames: jax.Array, num_stacked: int) -> jax.Array:
+def stack_frames(frames: arrays.Array, num_stacked: int) -> arrays.Array:
   """Rebuilds the stacked observations of sequences of single frames.
 
   Args:
-    frames: uint8 [S - 1 + T, B, H, W, C], the frames in order.
+    frames: uint8 [S - 1 + T, B, H, W, C], the frames in order; B is optional.
     num_stacked: S, the number of frames in an observation.
 
   Returns:
     uint8 [T, B, H, W, C * S], the newest frame last.
   """
   length = frames.shape[0] - num_stacked + 1
-  return jnp.concatenate(
+  return arrays.namespace(frames).concatenate(
     [frames[i : i + length] for i in range(num_stacked)], axis=-1
   )
 

@@ -37,7 +37,7 @@ from acme.adders.reverb import base
 from acme.wrappers import observation_action_reward
 
 from bt_acme import config as config_lib
-from bt_acme.core import types
+from bt_acme.core import frame_stacking, types
 from bt_acme.replay import blocks, compression, fields
 
 # (writer, block) -> the trajectory that the block completes, or None.
@@ -108,17 +108,14 @@ def _to_step(
   batch: types.SequenceBatch, shapes: fields.ReplayShapes
 ) -> base.Step:
   """Returns the first sequence of a batch as plain tensors."""
-  num_rows, frames = len(batch.valid) + 1, batch.frames[:, 0]
-  stacks = np.concatenate(
-    [frames[i : i + num_rows] for i in range(shapes.num_stacked)], axis=-1
-  )
+  stacks = frame_stacking.stack_frames(batch.frames[:, 0], shapes.num_stacked)
   # Stacks after the last observation would repeat its frames.
   stacks[int(batch.valid[:, 0].sum()) + 1 :] = 0
   scalars: dict[str, np.ndarray] = {}
   for field in fields.stored(shapes):
     if not field.row_shape:
       rows = getattr(batch, field.name)[:, 0]
-      scalars[field.name] = np.zeros(num_rows, rows.dtype)
+      scalars[field.name] = np.zeros(len(stacks), rows.dtype)
       scalars[field.name][: len(rows)] = rows
   prev_action = scalars.pop('prev_action')
   return base.Step(

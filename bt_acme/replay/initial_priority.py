@@ -26,10 +26,11 @@ _UNIT = 1.0
 # The fraction by which a learner step moves `largest` toward a lower priority.
 _DECAY = 0.01
 # The fields to read. Fields that returns depend on are converted to float64.
-_IN_RETURNS = ('probability', 'reward', 'discount', 'q_values')
 _READ = {
   **dict.fromkeys(('action', 'choice', 'source')),
-  **dict.fromkeys(_IN_RETURNS, np.float64),
+  **dict.fromkeys(
+    ('probability', 'reward', 'discount', 'q_values'), np.float64
+  ),
 }
 
 

@@ -46,10 +46,10 @@ class SequenceSampler(Iterator[blocks.Sample]):
     self._config = config
     self._shapes = shapes
     self._batch_size = batch_size
-    # This condition guards the five attributes after it.
+    self._released: collections.deque[types.SequenceBatch] = collections.deque()
+    # This condition guards the four attributes after it.
     self._changed = threading.Condition()
     self._ready: collections.deque[blocks.Sample] = collections.deque()
-    self._released: collections.deque[types.SequenceBatch] = collections.deque()
     self._num_vacant = _BATCHES_AHEAD + _NUM_THREADS
     self._error: Exception | None = None
     self._stopped = False
@@ -105,8 +105,7 @@ class SequenceSampler(Iterator[blocks.Sample]):
     filling the arrays. Call it only when every computation on the batch is
     done, because a device may still read its arrays.
     """
-    with self._changed:
-      self._released.append(sample.batch)
+    self._released.append(sample.batch)
 
   def stop(self) -> None:
     """Stops the threads, even while they wait for data.
@@ -151,17 +150,13 @@ class SequenceSampler(Iterator[blocks.Sample]):
       self._num_vacant -= 1
       return not self._stopped
 
-  def _vacant_batch(self) -> types.SequenceBatch:
-    """Returns a released batch or a new one."""
-    with self._changed:
-      if self._released:
-        return self._released.popleft()
-    return blocks.empty_batch(self._config, self._shapes, self._batch_size)
-
   def _next_sample(
     self, sampler: pybind.Sampler, decode: codecs.Decoder
   ) -> blocks.Sample:
-    batch = self._vacant_batch()
+    try:
+      batch = self._released.popleft()
+    except IndexError:
+      batch = blocks.empty_batch(self._config, self._shapes, self._batch_size)
     keys = np.empty(self._batch_size, np.uint64)
     probabilities = np.empty(self._batch_size, np.float64)
     for index in range(self._batch_size):

@@ -386,6 +386,7 @@ def wrap(
       "can hold its recurrent state, such as agents.R2D2Builder's. Use such an "
       "agent, or choose 'advance'."
     )
+  make_law = flight_laws.BY_NAME[config.flight_law]
   core = _Core(
     agent=actor_core,
     behaviors=tuple(behaviors),
@@ -395,7 +396,7 @@ def wrap(
     extra_behaviors=config.extra_behaviors(len(behaviors)),
     proposers=config.proposers(len(behaviors), evaluation=evaluation),
     occasional=() if evaluation else config.occasional(len(behaviors)),
-    law=flight_laws.for_config(config, learner or config_lib.LearnerConfig()),
+    law=make_law(config, learner or config_lib.LearnerConfig()),
     use_flights=config.flights and not evaluation,
   )
   return types.ActorCore(core.init, core.select_action, core.get_extras)

@@ -24,10 +24,3 @@ BY_NAME: Mapping[str, _Make] = {
   'until_agent': until_agent.make,
   'triggered': triggered.make,
 }
-
-
-def for_config(
-  config: config_lib.TransferConfig, learner: config_lib.LearnerConfig
-) -> flights.FlightLaw:
-  """Returns the configured law."""
-  return BY_NAME[config.flight_law](config, learner)
