@@ -119,21 +119,16 @@ def changed(agent, **groups):
   return dataclasses.replace(agent, config=config)
 
 
-def make_samples(number, batch_size=4):
+def make_samples(number):
   """Returns random batches, like a replay of 7 sequences."""
-  samples = []
-  for seed in range(number):
-    batch = toys.batch(
-      T,
-      batch_size,
-      num_stacked=STACKED,
-      shape=SPEC.observation_shape,
-      hidden=16,
-      seed=seed,
+  shapes = {'num_stacked': STACKED, 'shape': SPEC.observation_shape}
+  keys, probabilities = np.arange(4, dtype=np.uint64), np.full(4, 0.5)
+  return [
+    blocks.Sample(
+      toys.batch(T, 4, hidden=16, seed=seed, **shapes), keys, probabilities, 7
     )
-    keys = np.arange(batch_size, dtype=np.uint64)
-    samples.append(blocks.Sample(batch, keys, np.full(batch_size, 0.5), 7))
-  return samples
+    for seed in range(number)
+  ]
 
 
 def variables_of(agent, seed=0):

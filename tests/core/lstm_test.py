@@ -29,14 +29,14 @@ def _haikus(inputs, hidden, cell):
   return outputs, state.hidden, state.cell
 
 
-def _example(length, batch_size=3, scale=1.0):
+def _example(length, scale=1.0):
   rng = np.random.default_rng(length)
 
   def normal(*shape):
     return np.float32(rng.normal(size=shape))
 
-  inputs = np.float32(scale) * normal(length, batch_size, _INPUT)
-  return inputs, normal(batch_size, _HIDDEN), normal(batch_size, _HIDDEN)
+  inputs = np.float32(scale) * normal(length, 3, _INPUT)
+  return inputs, normal(3, _HIDDEN), normal(3, _HIDDEN)
 
 
 def _with_another(position):

@@ -30,20 +30,20 @@ def _transitions(action, probability, reward, discount, valid):
   )
 
 
-def _example(length=7, batch_size=5, num_choices=4, seed=0, scale=1.0):
+def _example(scale=1.0):
   """Returns random arguments of a target; sequence 1 has only one step."""
-  rng = np.random.default_rng(seed)
-  steps, values = (length, batch_size), (length + 1, batch_size, num_choices)
-  real = np.array([length, 1] + [*rng.integers(1, length, batch_size - 2)])
+  rng = np.random.default_rng(0)
+  steps, values = (7, 5), (8, 5, 4)
+  real = np.array([7, 1, *rng.integers(1, 7, 3)])
   return (
     np.float32(rng.normal(size=values)),
     np.float32(3 * rng.normal(size=values)),
     _transitions(
-      action=rng.integers(0, num_choices, size=steps),
+      action=rng.integers(0, 4, size=steps),
       probability=rng.uniform(0.02, 1, size=steps),
       reward=scale * rng.normal(size=steps),
       discount=0.99 * (rng.uniform(size=steps) < 0.8),
-      valid=np.arange(length)[:, None] < real,
+      valid=np.arange(7)[:, None] < real,
     ),
   )
 

@@ -32,9 +32,9 @@ def enable_x64():
 
 
 @functools.cache  # Equal networks share compiled functions.
-def q_network(num_actions, num_choices, shape=SHAPE):
+def q_network(num_actions, num_choices):
   """Creates a small recurrent Q-network with all inputs of the real network."""
-  size = int(np.prod(shape)) + num_actions + 1 + HIDDEN
+  size = int(np.prod(SHAPE)) + num_actions + 1 + HIDDEN
 
   def init(key):
     state_key, value_key = jax.random.split(key)

@@ -4,7 +4,6 @@ import functools
 
 import chex
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -60,13 +59,9 @@ def test_matches_reference(init, extra_init, num_extra):
     source, fresh, init=init, extra_init=extra_init
   )
   expected = reference.transfer(source, fresh, init=init, extra_init=extra_init)
-  assert jax.tree.structure(actual) == jax.tree.structure(fresh)
-  for x, y, z in zip(
-    *map(jax.tree.leaves, (actual, expected, fresh)), strict=True
-  ):
-    assert x.dtype == jnp.float32
-    assert x.shape == z.shape
-    np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-7)
+  chex.assert_trees_all_equal_shapes_and_dtypes(actual, fresh)
+  expected = jax.tree.map(np.float32, expected)
+  chex.assert_trees_all_close(actual, expected, rtol=1e-6, atol=1e-7)
   chex.assert_trees_all_equal((source, fresh), before)
 
 

@@ -8,10 +8,10 @@ from tests.replay import episodes
 P, T = episodes.PERIOD, episodes.LENGTH
 
 
-def collect(sampler, wanted, num_batches=100):
+def collect(sampler, wanted):
   """Samples until each of the wanted markers has been found."""
   found = {}
-  for _ in range(num_batches):
+  for _ in range(100):
     sample = next(sampler)
     for index, marker in enumerate(sample.batch.recurrent_state.hidden[:, 0]):
       found[float(marker)] = sample.batch, index

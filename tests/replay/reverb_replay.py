@@ -35,12 +35,9 @@ class Replay:
       self.config, self.shapes, self.writers[-1].write, largest_priority
     )
 
-  def sampler(self, batch_size=4):
-    self.samplers.append(
-      sampler.SequenceSampler(
-        self.client, self.config, self.shapes, batch_size=batch_size
-      )
-    )
+  def sampler(self):
+    settings = self.client, self.config, self.shapes
+    self.samplers.append(sampler.SequenceSampler(*settings, batch_size=4))
     return self.samplers[-1]
 
   def info(self):

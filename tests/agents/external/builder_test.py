@@ -44,16 +44,11 @@ def run(builder, networks, policy, environment, *, learns=True):
   return agent
 
 
-def replayed(agent, num_samples=200):
-  port = agent._replay_server.port
-  client = reverb.Client(f'localhost:{port}')
+def replayed(agent):
+  client = reverb.Client(f'localhost:{agent._replay_server.port}')
   table = next(iter(client.server_info()))
-  return [
-    sample.data
-    for sample in client.sample(
-      table, num_samples, emit_timesteps=False, unpack_as_table_signature=True
-    )
-  ]
+  whole = {'emit_timesteps': False, 'unpack_as_table_signature': True}
+  return [sample.data for sample in client.sample(table, 200, **whole)]
 
 
 class Executed(wrappers.base.EnvironmentWrapper):

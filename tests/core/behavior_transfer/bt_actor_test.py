@@ -46,12 +46,12 @@ def _witness():
   )
 
 
-def _witness_proposals(actions, salt, begins=_IS_FIRST):
+def _witness_proposals(actions, k, begins=_IS_FIRST):
   """Computes the proposals and states of the witness in plain Python.
 
   Args:
     actions: the executed actions.
-    salt: the salt of the witness.
+    k: the number of the witness.
     begins: whether the witness restarts; by default, when an episode starts.
   """
   proposals, states, state = [], [], 0
@@ -60,7 +60,7 @@ def _witness_proposals(actions, salt, begins=_IS_FIRST):
     prev_action = types.NO_ACTION if first else int(actions[t - 1])
     state = 1 if first else state
     seen = int(observation.astype(np.int64).sum())
-    state = (31 * state + 7 * prev_action + seen + salt) % 9973
+    state = (31 * state + 7 * prev_action + seen + 100 * k) % 9973
     states.append(state)
     proposals.append(int(_witness_action(state)))
   return proposals, states
@@ -156,7 +156,7 @@ def test_every_step_follows_the_papers_algorithm(variant, extra, flying):
   proposals = []
   for k in range(variant.get('num_behaviors', 1)):
     # Behaviors advance with the executed actions, including those of others.
-    proposed, seen = _witness_proposals(actions, 100 * k)
+    proposed, seen = _witness_proposals(actions, k)
     np.testing.assert_array_equal(states.behaviors[k], seen)
     np.testing.assert_array_equal(extras['features'][k], seen)
     proposals.append(proposed)
@@ -204,7 +204,7 @@ def test_in_evaluations_only_behaviors_with_an_extra_action_act():
   roles = {'num_behaviors': 3, 'behavior_roles': 'choose,fly,both'}
   actions, extras, states, _ = _run(evaluation=True, **roles)
   for k in (0, 2):
-    proposals, seen = _witness_proposals(actions, 100 * k)
+    proposals, seen = _witness_proposals(actions, k)
     np.testing.assert_array_equal(extras['proposals'][:, k], proposals)
     np.testing.assert_array_equal(states.behaviors[k], seen)
   assert not states.behaviors[1].any() and not extras['proposals'][:, 1].any()
@@ -221,7 +221,7 @@ def test_behaviors_that_only_fly_may_skip_the_episodes_of_others():
   assert set(flies) == {0, 1, 2}
   in_flight = extras['source'] == types.FLIGHT
   for k in range(3):
-    proposals, seen = _witness_proposals(actions, 100 * k)
+    proposals, seen = _witness_proposals(actions, k)
     acts = (flies == k) | (k == 0)
     assert (acts & in_flight).any()
     np.testing.assert_array_equal(extras['skipped'][:, k], ~acts)
@@ -265,11 +265,9 @@ def test_behaviors_may_restart_with_their_flights():
   for k in range(3):
     starts = (extras['flight_length'] > 0) & (flies == k)
     assert (starts & ~_IS_FIRST).sum() > 3
-    proposals, expected = _witness_proposals(
-      actions, 100 * k, _IS_FIRST | starts
-    )
+    proposals, expected = _witness_proposals(actions, k, _IS_FIRST | starts)
     np.testing.assert_array_equal(states.behaviors[k], expected)
-    assert expected != _witness_proposals(actions, 100 * k)[1]
+    assert expected != _witness_proposals(actions, k)[1]
     in_its_flight = (extras['source'] == types.FLIGHT) & (flies == k)
     np.testing.assert_array_equal(
       actions[in_its_flight], np.array(proposals)[in_its_flight]

@@ -17,9 +17,9 @@ def start(num, dtype=np.float64, errors=(0, 0, 0)):
   return reward_lib.IntrinsicStatistics(*fields)
 
 
-def accumulate(values, dtype=np.float64, decay=0.0):
-  statistics = start(values.shape[1], dtype)
-  for value in values.astype(dtype):
+def accumulate(values, decay=0.0):
+  statistics = start(values.shape[1])
+  for value in values:
     statistics = reward_lib.add_error(statistics, value, decay=decay)
   return statistics
 
