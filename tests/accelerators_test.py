@@ -109,8 +109,9 @@ def test_core_of_external_agents_lowers(tmp_path):
   from bt_acme.agents.external import outer_core
   from tests.agents.external import scripted
 
-  spec = scripted.discrete_spec(core_parts.ATARI.num_actions)._replace(
-    observations=specs.Array(core_parts.ATARI.observation_shape, np.uint8)
+  atari = core_parts.ATARI
+  spec = scripted.discrete_spec(atari.observation_shape, np.uint8)._replace(
+    actions=specs.DiscreteArray(atari.num_actions, np.int32)
   )
   agent = make_agent('bt', tmp_path)
   transfer = outer_core.Transfer(

@@ -27,6 +27,8 @@ from bt_acme.environments import saving, vector
 
 # The observation, action and reward that end an episode; None before the end.
 Final = tuple[np.ndarray, int, float] | None
+# The values of a transition that the actor core returns; `proposal` if needed.
+_FROM_CORE = ('choice', 'source', 'probability', 'q_values', 'proposal')
 
 
 class VectorActor:
@@ -348,15 +350,9 @@ class VectorActor:
       prev_reward=inputs.prev_reward[i],
       recurrent_state=jax.tree.map(lambda x: x[i], extras['recurrent_state']),
       action=self._action[i],
-      choice=extras['choice'][i],
-      source=extras['source'][i],
-      probability=extras['probability'][i],
       reward=self._reward[i],
       discount=float(step.discount[i]) if bootstraps else 0.0,
-      q_values=extras['q_values'][i],
-      proposal=extras['proposal'][i]
-      if 'proposal' in extras
-      else types.NO_ACTION,
+      **{name: extras[name][i] for name in _FROM_CORE if name in extras},
     )
     final = None
     if is_last:

@@ -103,10 +103,7 @@ def test_scores_and_rows_follow_the_flights(agent, settings):
 @pytest.mark.parametrize('settings', [{}, _DRAWN_BY_FLIGHT])
 def test_flights_draw_behaviors_with_their_priorities(agent, settings):
   agent = _changed(agent, **settings)
-  store = behavior_scores.ScoreStore(agent)
-  scores = store.exchange(
-    [(0, (1.0,)), (1, (-9.0,)), (2, (1.0,)), (3, (-8.0,))]
-  )
+  scores = behavior_scores.ScoreStore(agent).exchange(runs.SCORED)
   actor, _, sinks = _play(agent, scores, turns=400, learns=False)
   # The other two are almost two standard deviations below.
   np.testing.assert_allclose(

@@ -20,8 +20,6 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
 
 GROUP, GROUPS = 2, 3
 EPSILONS = np.linspace(0.5, 0.0, GROUP * GROUPS)
-# For agents with learned priorities, which keep them for the whole test.
-EPISODES = [(0, (1.0,)), (1, (-9.0,)), (2, (1.0,)), (3, (-8.0,))]
 STATISTICS = np.linspace([3.0, 1.0, 0.5, 20.0, 2.0], 4.0, GROUP * GROUPS).T
 
 
@@ -48,7 +46,8 @@ def play(agent, variables, where, policy=None):
     statistics=reward_lib.IntrinsicStatistics(*(x[where] for x in STATISTICS)),
     policy=policy,
     scores=(
-      behavior_scores.ScoreStore(agent).exchange(EPISODES)
+      # The priorities stay the same for the whole test.
+      behavior_scores.ScoreStore(agent).exchange(runs.SCORED)
       if agent.learns_priorities
       else None
     ),

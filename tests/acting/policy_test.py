@@ -1,5 +1,3 @@
-import dataclasses
-
 import numpy as np
 
 from bt_acme.acting import policy as policy_lib
@@ -10,11 +8,8 @@ from tests.agents import fakes
 def test_agents_of_one_shape_are_compiled_once():
   policy_lib._compiled.cache_clear()  # Remove entries of earlier tests.
   agent = fakes.make_agent('r2d2')
-  elsewhere = dataclasses.replace(
-    agent, spec=agent.spec._replace(name='elsewhere')
-  )
   steps = []
-  for each, seed in ((agent, 0), (elsewhere, 1)):
+  for each, seed in ((agent, 0), (agent.named('elsewhere'), 1)):
     policy = policy_lib.VectorPolicy(each, epsilons=[0.1], seed=seed)
     policy.update_variables(fakes.variables_of(each))
     observation = np.zeros((1, *each.spec.observation_shape), np.uint8)

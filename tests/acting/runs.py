@@ -17,6 +17,8 @@ from tests.agents import fakes
 
 N, TURNS, REFRESH = 4, 60, 17
 EPSILONS = (0.5, 0.3, 0.2, 0.0)
+# Episodes of four behaviors, two of which are clearly better.
+SCORED = [(0, (1.0,)), (1, (-9.0,)), (2, (1.0,)), (3, (-8.0,))]
 
 
 class Recorder:

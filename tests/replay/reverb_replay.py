@@ -17,28 +17,25 @@ class Replay:
   ):
     self.config = episodes.make_config(**changes)
     self.shapes = shapes or episodes.make_shapes()
+    layout = self.config, self.shapes
     # A large batch lets writers run far ahead of samplers.
-    sequences = table.make_table(
-      self.config, self.shapes, batch_size=batch_size
-    )
+    sequences = table.make_table(*layout, batch_size=batch_size)
     self.server = reverb.Server([sequences], None, checkpointer)
     self.client = reverb.Client(f'localhost:{self.server.port}')
+    self._arguments = self.client, *layout
     self.writers, self.samplers = [], []
 
   def sink(self, on_wait=lambda: None, largest_priority=None):
-    self.writers.append(
-      writer.ReverbWriter(
-        self.client, self.config, self.shapes, on_wait=on_wait
-      )
-    )
+    made = writer.ReverbWriter(*self._arguments, on_wait=on_wait)
+    self.writers.append(made)
     return episodes.sink_of(
-      self.config, self.shapes, self.writers[-1].write, largest_priority
+      self.config, self.shapes, made.write, largest_priority
     )
 
   def sampler(self):
-    settings = self.client, self.config, self.shapes
-    self.samplers.append(sampler.SequenceSampler(*settings, batch_size=4))
-    return self.samplers[-1]
+    made = sampler.SequenceSampler(*self._arguments, batch_size=4)
+    self.samplers.append(made)
+    return made
 
   def info(self):
     return self.client.server_info(timeout=5)[table.TABLE]

@@ -171,9 +171,7 @@ def test_an_exported_policy_with_a_scripted_agent(exported):
   exported = behaviors.Exported(exported)
   before = jax.tree.map(np.copy, exported.params())
   shape = fakes.SPEC.observation_shape
-  spec = scripted.discrete_spec()._replace(
-    observations=specs.Array(shape, np.uint8)
-  )
+  spec = scripted.discrete_spec(shape, np.uint8)
   actor, inner = make_actor(
     int32s(*[0] * 12), [exported], spec, **scripted.ALWAYS_FLY
   )

@@ -5,7 +5,7 @@ import types
 import jax
 import numpy as np
 import pytest
-from acme import specs, wrappers
+from acme import wrappers
 from acme.agents.jax import impala, ppo
 
 from bt_acme import agents, behaviors
@@ -14,15 +14,11 @@ from tests.agents.external import peers, scripted
 
 @pytest.mark.parametrize('factory', (peers.dqn_networks, peers.r2d2_networks))
 def test_network_of_another_size_is_rejected_with_both_shapes(factory):
-  spec = scripted.discrete_spec()._replace(
-    observations=wrappers.observation_action_reward.OAR(
-      specs.Array((2,), np.float32),
-      specs.DiscreteArray(scripted.NUM_ACTIONS),
-      specs.Array((), np.float32),
-    )
-    if factory is peers.r2d2_networks
-    else specs.Array((2,), np.float32)
-  )
+  spec = scripted.discrete_spec()
+  if factory is peers.r2d2_networks:
+    parts = spec.observations, spec.actions, spec.rewards
+    with_action = wrappers.observation_action_reward.OAR(*parts)
+    spec = spec._replace(observations=with_action)
   builder = peers.build(spec=spec)
   builder.make_networks(factory)  # This network has the right size.
   with pytest.raises(ValueError, match=r'\(3,\).*\(4,\)'):
@@ -59,9 +55,7 @@ def test_an_exported_policy_needs_matching_images(exported):
     ((8, 8, 3), np.uint8, r'\(5, 5, 2\).*\(8, 8, 3\)'),
     ((5, 5, 2), np.float32, 'scale_images'),
   ):
-    spec = scripted.discrete_spec()._replace(
-      observations=specs.Array(shape, dtype)
-    )
+    spec = scripted.discrete_spec(shape, dtype)
     with pytest.raises(ValueError, match=message):
       peers.build(spec=spec, given=[behaviors.Exported(exported)])
   with pytest.raises(ValueError, match=r"\(5, 5, 2\).* are \{'image': "):

@@ -15,10 +15,11 @@ NUM_ACTIONS = fakes.ACTIONS
 ALWAYS_FLY = {'min_flight_probability': 1.0, 'max_flight_probability': 1.0}
 
 
-def discrete_spec(num_actions=NUM_ACTIONS):
+def discrete_spec(shape=(2,), dtype=np.float32):
+  """Returns a spec with observations of this shape and dtype."""
   return specs.EnvironmentSpec(
-    observations=specs.Array((2,), np.float32),
-    actions=specs.DiscreteArray(num_actions, dtype=np.int32),
+    observations=specs.Array(shape, dtype),
+    actions=specs.DiscreteArray(NUM_ACTIONS, dtype=np.int32),
     rewards=specs.Array((), np.float32),
     discounts=specs.BoundedArray((), np.float32, 0, 1),
   )

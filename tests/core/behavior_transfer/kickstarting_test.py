@@ -70,9 +70,7 @@ _PARAMS = [toys.random_params(_NETWORK.init, seed, 1.0) for seed in range(2)]
 
 def _batch(real=None):
   batch = toys.batch(_LENGTH, _BATCH, num_extra=2, real=real)
-  proposal = np.random.default_rng(1).integers(
-    0, toys.ACTIONS, (_LENGTH, _BATCH)
-  )
+  proposal = np.random.default_rng(1).integers(0, 3, batch.action.shape)
   return batch._replace(proposal=proposal.astype(np.int32))
 
 
