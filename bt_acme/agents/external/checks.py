@@ -4,19 +4,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from acme import specs
 from acme.agents.jax import impala, ppo, r2d2
 from acme.jax import networks as networks_lib
+from acme.jax import utils
 
 from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.agents.external import outer_core
 from bt_acme.behaviors import exported
-
-# The batch size of the observations that determine a network's output shapes.
-_BATCH_SIZE = 1
 
 
 def check_actions(
@@ -114,15 +111,14 @@ def _output_shapes(
     networks, (r2d2.R2D2Networks, networks_lib.FeedForwardNetwork)
   ):
     return None
-  observations = jax.tree.map(
-    lambda x: jnp.zeros((_BATCH_SIZE, *x.shape), x.dtype),
-    environment_spec.observations,
+  observations = utils.add_batch_dim(
+    utils.zeros_like(environment_spec.observations)
   )
 
   def outputs(key: jax.Array) -> Any:
     if isinstance(networks, r2d2.R2D2Networks):
-      params = networks.initial_state.init(key, _BATCH_SIZE)
-      state = networks.initial_state.apply(params, key, _BATCH_SIZE)
+      params = networks.initial_state.init(key, 1)
+      state = networks.initial_state.apply(params, key, 1)
       params = networks.forward.init(key, observations, state)
       return networks.forward.apply(params, key, observations, state)[0]
     return networks.apply(networks.init(key), observations)
