@@ -104,10 +104,8 @@ def test_metrics_of_episodes(agents):
     sources = np.array([x.source for x in episode])
     assert row['flight_share'] == np.mean(sources == types.FLIGHT)
     assert row['behavior_share'] == np.mean(sources != types.OWN)
-    greedy = [np.argmax(x.q_values) for x in episode]
-    assert row['greedy_extra_share'] == np.mean(
-      np.array(greedy) >= fakes.ACTIONS
-    )
+    greedy = np.array([np.argmax(x.q_values) for x in episode])
+    assert row['greedy_extra_share'] == np.mean(greedy >= fakes.ACTIONS)
     greedy_shares.append(row['greedy_extra_share'])
     extra_shares.append(np.mean(sources == types.EXTRA))
     # There are no proposals without kickstarting.

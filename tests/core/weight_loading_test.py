@@ -55,10 +55,9 @@ def test_matches_reference(init, extra_init, num_extra):
   _, source = _network(seed=1)
   _, fresh = _network(num_extra, seed=2)
   before = jax.tree.map(np.array, (source, fresh))
-  actual = weight_loading.transfer(
-    source, fresh, init=init, extra_init=extra_init
-  )
-  expected = reference.transfer(source, fresh, init=init, extra_init=extra_init)
+  settings = {'init': init, 'extra_init': extra_init}
+  actual = weight_loading.transfer(source, fresh, **settings)
+  expected = reference.transfer(source, fresh, **settings)
   chex.assert_trees_all_equal_shapes_and_dtypes(actual, fresh)
   expected = jax.tree.map(np.float32, expected)
   chex.assert_trees_all_close(actual, expected, rtol=1e-6, atol=1e-7)

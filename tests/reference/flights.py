@@ -45,7 +45,7 @@ def act(
     extra_behaviors: the behavior that each choice from A on selects.
 
   Returns:
-    Lists of executed actions, labels and sources.
+    Executed actions, labels and sources.
   """
   actions, labels, sources = [], [], []
   steps_left, flying = 0, None
@@ -68,4 +68,4 @@ def act(
     actions.append(action)
     labels.append(label)
     sources.append(source)
-  return actions, labels, sources
+  return tuple(map(np.array, (actions, labels, sources)))

@@ -21,19 +21,11 @@ def collect(sampler, wanted):
 
 
 @pytest.mark.parametrize('codec', ('blocks', 'tensors'))
-@pytest.mark.parametrize(
-  'num_stacked, channels, has_proposals',
-  ((4, 1, False), (1, 3, True), (2, 3, False)),
-)
-def test_every_sequence_arrives(
-  make_replay, num_stacked, channels, has_proposals, codec
-):
-  shapes = episodes.make_shapes(
-    num_stacked, channels, has_proposals=has_proposals
-  )
-  replay = make_replay(shapes, codec=codec)
+@pytest.mark.parametrize('sizes', [(4, 1), (1, 3, 3, True), (2, 3)])
+def test_every_sequence_arrives(make_replay, sizes, codec):
+  replay = make_replay(episodes.make_shapes(*sizes), codec=codec)
   sink = replay.sink()
-  rng = np.random.default_rng(num_stacked)
+  rng = np.random.default_rng(sizes[0])
   wanted = {}
   for num_steps in (3, 1, P, P + 1, T, T + 1, 2 * T + 3):
     episode = episodes.make_episode(

@@ -179,9 +179,7 @@ def test_every_step_follows_the_papers_algorithm(variant, extra, flying):
   assert np.any(random) == ('flight_epsilon' in variant)
   assert np.all(extras['source'][random] == types.FLIGHT)
   np.testing.assert_array_equal(extras['choice'][random], actions[random])
-  np.testing.assert_array_equal(
-    actions[~random], np.array(expected[0])[~random]
-  )
+  np.testing.assert_array_equal(actions[~random], expected[0][~random])
   assert actions.dtype == np.int32 and extras['choice'].dtype == np.int32
   assert extras['source'].dtype == np.uint8
   in_flight = extras['source'] == types.FLIGHT

@@ -178,9 +178,7 @@ def test_losses_match_reference(window, rewarded, lengths):
 
 def test_a_batch_without_transitions_trains_only_the_penalty():
   params = init(3)
-  (_, metrics), gradient = compiled_loss(NGU)(
-    params, *make_batch(np.zeros(B, int))
-  )
+  (_, metrics), gradient = compiled_loss(NGU)(params, *make_batch([0] * B))
   assert all(value == 0 for value in metrics.values())
   for part, modules in gradient.items():
     for name, module in modules.items():

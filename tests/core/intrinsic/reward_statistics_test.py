@@ -79,7 +79,7 @@ def test_float32_means_of_skewed_values_do_not_drift():
   distances = before._replace(
     distance_count=jnp.float32([2.0**28]), distance_mean=jnp.float32([1.8])
   )
-  distances, _ = jax.jit(lambda s, x: jax.lax.scan(add, s, x))(
+  distances, _ = jax.jit(functools.partial(jax.lax.scan, add))(
     distances, values
   )
   np.testing.assert_allclose(distances.distance_mean, 1.8, rtol=0.02)

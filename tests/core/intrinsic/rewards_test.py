@@ -1,7 +1,5 @@
 """Tests the rewards of host and device against the papers' formulas."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -88,16 +86,12 @@ def test_vector_of_the_reference_document():
 def test_other_environments_stay_unchanged_and_memories_are_not_copied():
   config = streams.changed(memory_capacity=1000)
   num, rows = 64, np.array([7, 3])
-  initial = device_reward.init(
-    config, reward_lib.IntrinsicStatistics(*range(5))
-  )
-  state = jax.tree.map(lambda x: jnp.repeat(x[None], num, axis=0), initial)
-  step = jax.jit(
-    functools.partial(device_reward.step, config), donate_argnums=0
-  )
+  state = device_reward.init(config, reward_lib.IntrinsicStatistics(*range(5)))
+  state = jax.tree.map(lambda x: jnp.repeat(x[None], num, axis=0), state)
+  step = jax.jit(device_reward.step, static_argnums=0, donate_argnums=1)
   none = jnp.zeros(2, bool)
   given = features.Features(jnp.ones((2, streams.D)), jnp.ones(2))
-  compiled = step.lower(state, rows, given, none, none).compile()
+  compiled = step.lower(config, state, rows, given, none, none).compile()
   space = compiled.memory_analysis().temp_size_in_bytes
   assert space < state.memory.embeddings.nbytes / 4
   before = jax.tree.map(np.array, state)
