@@ -14,11 +14,14 @@ from bt_acme.core.behavior_transfer import behavior_core
 from tests.agents import fakes
 from tests.agents.external import scripted
 from tests.agents.external.scripted import (
+  ALWAYS_FLY,
   NUM_ACTIONS,
   Recorder,
   int32s,
   make_actor,
 )
+
+_VECTORS = {'spec': scripted.vector_spec(), 'extra_action': False}
 
 
 def play(actor, num_steps):
@@ -59,7 +62,7 @@ def test_flights_execute_behaviors_by_their_weights(extra_action):
     [Recorder([0]), Recorder([2, 1])],
     weights=(0, 1),
     extra_action=extra_action,
-    **scripted.ALWAYS_FLY,
+    **ALWAYS_FLY,
   )
   np.testing.assert_array_equal(play(actor, 20), [2, 1] * 10)
   expected = [NUM_ACTIONS + 1] * 20 if extra_action else [2, 1] * 10
@@ -80,7 +83,7 @@ def test_hosts_learn_that_their_behavior_skips_the_episodes_of_others():
 
 
 def test_evaluation_disables_flights_but_not_the_extra_action():
-  settings = {'evaluation': True, **scripted.ALWAYS_FLY}
+  settings = {'evaluation': True, **ALWAYS_FLY}
   actor, _ = make_actor(int32s(0, 3, 1), [Recorder([2])], **settings)
   np.testing.assert_array_equal(play(actor, 3), [0, 2, 1])
   policy, settings['extra_action'] = Recorder([2]), False
@@ -105,13 +108,7 @@ def test_a_flight_of_vectors():
   chosen = np.zeros((4, 2), np.float32)
   actions = [[1.0, 2.0], [-1, 0]]  # Lists and integers are accepted.
   policy = Recorder(actions)
-  actor, inner = make_actor(
-    chosen,
-    [policy],
-    scripted.vector_spec(),
-    extra_action=False,
-    **scripted.ALWAYS_FLY,
-  )
+  actor, inner = make_actor(chosen, [policy], **_VECTORS, **ALWAYS_FLY)
   executed = play(actor, 4)
   assert executed.dtype == np.float32
   np.testing.assert_array_equal(executed, actions * 2)
@@ -123,9 +120,7 @@ def test_a_flight_of_vectors():
 
 def test_an_agent_may_reuse_the_array_of_its_action():
   policy = Recorder([[0, 0]])
-  actor, inner = make_actor(
-    (), [policy], scripted.vector_spec(), extra_action=False
-  )
+  actor, inner = make_actor((), [policy], **_VECTORS)
   action = np.zeros(2, np.float32)
   inner.select_action = lambda observation: np.add(action, 1, out=action)
   np.testing.assert_array_equal(play(actor, 3)[:, 0], [1, 2, 3])
@@ -172,9 +167,7 @@ def test_an_exported_policy_with_a_scripted_agent(exported):
   before = jax.tree.map(np.copy, exported.params())
   shape = fakes.SPEC.observation_shape
   spec = scripted.discrete_spec(shape, np.uint8)
-  actor, inner = make_actor(
-    int32s(*[0] * 12), [exported], spec, **scripted.ALWAYS_FLY
-  )
+  actor, inner = make_actor(int32s(*[0] * 12), [exported], spec, **ALWAYS_FLY)
   images = np.random.default_rng(0).integers(
     0, 256, (12, *shape), dtype=np.uint8
   )
@@ -197,8 +190,8 @@ class FollowsTheReward(behaviors.Behavior):
 
 
 def test_a_jitted_behavior_receives_the_previous_reward():
-  choices, fly = int32s(*[0] * 6), scripted.ALWAYS_FLY
-  actor, _ = make_actor(choices, [FollowsTheReward()], **fly)
+  choices = int32s(*[0] * 6)
+  actor, _ = make_actor(choices, [FollowsTheReward()], **ALWAYS_FLY)
   observation, actions = np.zeros(2, np.float32), []
   for _ in range(2):
     actor.observe_first(dm_env.restart(observation))
@@ -212,9 +205,7 @@ def test_the_action_has_the_environments_dtype_and_the_label_the_agents():
   spec = scripted.discrete_spec()._replace(
     actions=specs.DiscreteArray(NUM_ACTIONS, dtype=np.int64)
   )
-  actor, inner = make_actor(
-    int32s(0), [Recorder([1])], spec, **scripted.ALWAYS_FLY
-  )
+  actor, inner = make_actor(int32s(0), [Recorder([1])], spec, **ALWAYS_FLY)
   assert play(actor, 1).dtype == np.int64
   assert inner.observed[1].dtype == np.int32
 
