@@ -303,12 +303,10 @@ class InferenceServer:
       self._rewards,
     )
     # All transfers start before the first one is awaited.
-    action, extras = jax.device_get((action, extras))
+    answer = jax.device_get((action, extras))
     for i, request in enumerate(requests):
       part = slice(i * self._group_size, (i + 1) * self._group_size)
-      request.answer = jax.tree.map(
-        lambda x, part=part: x[part], (action, extras)
-      )
+      request.answer = jax.tree.map(lambda x, part=part: x[part], answer)
 
   def _restore(
     self, group: int, statistics: statistics_store.Statistics

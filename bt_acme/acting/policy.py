@@ -125,9 +125,8 @@ class VectorPolicy:
 
   def restore(self, state: saving.State) -> None:
     """Restores a state returned by `state()`, after `update_variables`."""
-    self.update_variables(
-      leaves.restore_leaves(self._variables, state['variables'])
-    )
+    variables = leaves.restore_leaves(self._variables, state['variables'])
+    self.update_variables(variables)
     whole = leaves.restore_leaves(self._whole_state(), state['acting'])
     self._state = whole._replace(embedding=())
     self._embeddings = tuple(

@@ -48,10 +48,8 @@ def estimate(
   for field in fields.stored(shapes):
     if not field.row_shape:
       row += np.dtype(field.dtype).itemsize
-  sequence = (config.sequence_length + 1) * row + state
-  return config.max_replay_size * (
-    sequence // _TENSOR_COMPRESSION + _ITEM_BYTES
-  )
+  item = ((config.sequence_length + 1) * row + state) // _TENSOR_COMPRESSION
+  return config.max_replay_size * (item + _ITEM_BYTES)
 
 
 def available_memory() -> int:

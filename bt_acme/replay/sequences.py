@@ -70,9 +70,7 @@ class SequenceSink:
     names = transition_lib.Transition._fields
     self._buffered = [name for name in names if name not in omitted]
     # The sink derives the values of all other fields of a block.
-    self._given = [
-      field for field in fields.stored(shapes) if field.name in names
-    ]
+    self._given = [x for x in fields.stored(shapes) if x.name in names]
     self._buffered_fields = operator.attrgetter(*self._buffered)
     dtype = blocks.block_dtype(config.replay, shapes)
     self._data = np.zeros(dtype.itemsize, np.uint8)
@@ -157,9 +155,8 @@ class SequenceSink:
 
   def _write(self, block: blocks.FinishedBlock) -> None:
     """Writes a block, with a priority if it completes a sequence."""
-    self._write_block(
-      block, self._priority_of(block) if block.sequence else 0.0
-    )
+    priority = self._priority_of(block) if block.sequence else 0.0
+    self._write_block(block, priority)
 
   def _finish(
     self,
@@ -172,9 +169,8 @@ class SequenceSink:
     """Finishes the block with the observation after its last step."""
     self._store_newest_frame(observation)
     self._check_stack(observation)
-    columns = dict(
-      zip(self._buffered, zip(*self._steps, strict=True), strict=True)
-    )
+    by_field = zip(*self._steps, strict=True)
+    columns = dict(zip(self._buffered, by_field, strict=True))
     self._fill(columns, prev_action=prev_action, prev_reward=prev_reward)
     block = blocks.FinishedBlock(
       payload=compression.encode_block(self._data),

@@ -134,11 +134,9 @@ class BTActor(acme.Actor):
     choice, vectors = inputs.choice[0], host_inputs
     if not self._is_discrete:
       # The core only decides who acts; the vectors bypass it.
-      nothing = np.zeros([1], np.int32)
-      inputs = inputs._replace(
-        observation=(), prev_action=nothing, choice=nothing
-      )
-      host_inputs = (nothing,) * len(host_inputs)
+      zero = np.zeros([1], np.int32)
+      inputs = inputs._replace(observation=(), prev_action=zero, choice=zero)
+      host_inputs = (zero,) * len(host_inputs)
     all_inputs = bt_actor.BTInput(cast(Any, inputs), host_inputs)
     *step, self._state = self._step(self._params, all_inputs, self._state)
     action, extras = jax.tree.map(np.asarray, step)

@@ -79,11 +79,9 @@ def make_feature_network(
     # The x_t of the transitions, or the x_{t+1} if these are rewarded. Only the
     # latter include the last observation of an episode.
     steps = len(action)
-    rows = (
-      observations[-steps:] if config.rewards_next else observations[:steps]
-    )
+    rows = slice(-steps, None) if config.rewards_next else slice(steps)
     rnd_errors = networks_lib.over_sequences(
-      functools.partial(errors, params), rows
+      functools.partial(errors, params), observations[rows]
     )  # [L, B]
     rnd_loss = arrays.masked_mean(rnd_errors, mask)
     return rnd_loss, {'rnd_loss': rnd_loss}

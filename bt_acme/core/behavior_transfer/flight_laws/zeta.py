@@ -23,9 +23,7 @@ def make(
 ) -> flights.FlightLaw:
   """Returns the law with `flight_exponent` and `max_flight_length`."""
   del learner
-  survival_probabilities = survival(
-    config.flight_exponent, config.max_flight_length
-  )
+  table = survival(config.flight_exponent, config.max_flight_length)
 
   def start(
     state: flights.FlightState,
@@ -36,7 +34,7 @@ def make(
     del inputs
     return (
       jax.random.uniform(start_key, [], jnp.float32) < state.start_probability,
-      draw_length(length_key, jnp.asarray(survival_probabilities)),
+      draw_length(length_key, jnp.asarray(table)),
       (),
     )
 
