@@ -151,11 +151,8 @@ class EpisodeMetrics:
 
   def flight_metrics(self) -> dict[str, float]:
     """Returns the behavior that flew most, or -1, and the discovery."""
-    flown = self.flown
-    return {
-      'flight_behavior': flown[0] if flown else -1,
-      'discovery': self.discovery,
-    }
+    behavior = next(iter(self.flown), -1)
+    return {'flight_behavior': behavior, 'discovery': self.discovery}
 
   def behavior_metrics(self) -> dict[str, float]:
     """Returns the metrics of flights and behaviors."""

@@ -39,9 +39,9 @@ def check(epsilon: float) -> None:
 def choose(
   q_values: jax.Array,
   epsilon: jax.Array,
-  *,
   explore_key: jax.Array,
   choice_key: jax.Array,
+  *,
   policy: jax.Array | None = None,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
   """Selects a random choice with probability epsilon, else the greedy choice.

@@ -59,12 +59,8 @@ def _cell(
     pass.
   """
   i, g, f, o = jnp.split(gates, 4, axis=axis)
-  i, g, f, o = (
-    jax.nn.sigmoid(i),
-    jnp.tanh(g),
-    jax.nn.sigmoid(f + _FORGET_BIAS),
-    jax.nn.sigmoid(o),
-  )
+  i, f, o = map(jax.nn.sigmoid, (i, f + _FORGET_BIAS, o))
+  g = jnp.tanh(g)
   new_cell = f * cell + i * g
   return o * jnp.tanh(new_cell), new_cell, (i, g, f, o)
 

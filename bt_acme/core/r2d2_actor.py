@@ -72,7 +72,7 @@ def make_r2d2(
   def select_action(
     params: types.Params, inputs: types.AgentInput, state: R2D2ActorState
   ) -> tuple[jax.Array, R2D2ActorState]:
-    key, explore_key, choice_key = jax.random.split(state.key, 3)
+    key, *keys = jax.random.split(state.key, 3)
     before = arrays.tree_where(
       inputs.is_first, network.initial_state(), state.recurrent_state
     )
@@ -87,11 +87,7 @@ def make_r2d2(
         preferences, choice_temperature, network.num_actions
       )
     chosen = epsilon_lib.choose(
-      preferences,
-      state.epsilon,
-      explore_key=explore_key,
-      choice_key=choice_key,
-      policy=policy,
+      preferences, state.epsilon, *keys, policy=policy
     )
     return chosen[0], R2D2ActorState(
       key, state.epsilon, after, before, *chosen, q_values

@@ -78,10 +78,8 @@ def without_extra_actions(
   Returns:
     Parameters of the Q-network with A outputs.
   """
-  output = {
-    name: value[..., :num_actions]
-    for name, value in params[ADVANTAGE_OUTPUT].items()
-  }
+  output = params[ADVANTAGE_OUTPUT]
+  output = jax.tree.map(lambda x: x[..., :num_actions], output)
   return {**params, ADVANTAGE_OUTPUT: output}
 
 
