@@ -23,9 +23,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bt_acme.core import arrays
+
 # Images per iteration of the gradient; with 41, it takes a third longer.
 _CPU_IMAGES = 8
-_by_platform: Any = jax.lax.platform_dependent
 
 
 def conv2d(
@@ -58,7 +59,7 @@ def _convolve(
 ) -> jax.Array:
   if small:
     return _by_patches(stride, x, w)
-  return _by_platform(  # type: ignore[no-any-return]
+  return arrays.by_platform(  # type: ignore[no-any-return]
     x,
     w,
     cuda=functools.partial(_by_blocks, stride),
@@ -117,7 +118,7 @@ def _backward(
   by_xla = functools.partial(_gradients_of, _by_xla, stride)
   if small:
     return by_xla(*inputs, gradient)
-  d_x, d_w = _by_platform(
+  d_x, d_w = arrays.by_platform(
     *inputs,
     gradient,
     cpu=functools.partial(_gradients_on_cpu, stride),

@@ -168,8 +168,7 @@ def _scan_on_accelerator(*lstms: Recurrence) -> list[tuple[Any, ...]]:
 
 
 def _forward(*lstms: Recurrence) -> tuple[tuple[_Unrolled, ...], Any]:
-  by_platform: Any = jax.lax.platform_dependent
-  unrolled = by_platform(
+  unrolled = arrays.by_platform(
     *lstms,
     cpu=lambda *each: [_scan_on_cpu(lstm) for lstm in each],
     default=_scan_on_accelerator,
@@ -193,8 +192,7 @@ def _recurrence(*lstms: Recurrence) -> tuple[_Unrolled, ...]:
 def _backward(saved: Any, cotangents: Any) -> tuple[Any, ...]:
   lstm, hiddens, *_ = saved
   hiddens_tm1 = jnp.concatenate([lstm.hidden[None], hiddens[:-1]])  # [T, B, H]
-  by_platform: Any = jax.lax.platform_dependent
-  first = by_platform(
+  first = arrays.by_platform(
     saved,
     hiddens_tm1,
     cotangents[0],

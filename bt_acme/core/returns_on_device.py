@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import rlax
 
+from bt_acme.core import arrays
+
 
 def returns_on_device(
   reward: jax.Array,
@@ -18,7 +20,6 @@ def returns_on_device(
   taken_values: jax.Array | None = None,
 ) -> jax.Array:
   """Computes the returns of `return_recursion` for batches [T, B]."""
-  by_platform: Any = jax.lax.platform_dependent
   # Each row also needs the trace and the value of the next one.
   zeros = jnp.zeros_like(traces[:1])
   following = jnp.concatenate([traces[1:], zeros])
@@ -27,7 +28,7 @@ def returns_on_device(
     inputs += [jnp.concatenate([taken_values[1:], zeros])]
   # Values of half precision would not match the rewards in the loop.
   inputs = [x.astype(jnp.result_type(*inputs)) for x in inputs]
-  returns: jax.Array = by_platform(
+  returns: jax.Array = arrays.by_platform(
     *inputs, cpu=_returns_by_loop, default=_returns_by_tree
   )
   return returns
