@@ -113,7 +113,6 @@ def test_a_proposal_out_of_range_is_named():
   check([0, 2], [2, 0])
   with pytest.raises(ValueError, match=r"'two' returned 3 .* in \[0, 2\]"):
     check([0, 3], [2, 0])
-  with pytest.raises(
-    ValueError, match="'one' returned -1 at actor step 7 of e"
-  ):
+  message = "'one' returned -1 at actor step 7 of environment 1"
+  with pytest.raises(ValueError, match=message):
     check([0, 2], [-1, 0])

@@ -164,14 +164,15 @@ def follow(agent, variables, index, actions, held):
   )
   environment, steps = fakes.MarkedEnvironment(index), {}
 
-  def novelty(embedding, params, observation, is_first):
+  def novelty(embedding, params, timestep):
+    observation = timestep.observation
     features = embed(embedding.intrinsic.get('embedding', {}), observation)
     return reward_of.take(
       features_lib.Features(
         np.asarray(features)[None],
         np.asarray(error(params.intrinsic, observation))[None],
       ),
-      np.array([is_first]),
+      np.array([timestep.first()]),
       np.array([False]),
     )[0]
 
@@ -200,9 +201,7 @@ def follow(agent, variables, index, actions, held):
     if turn == TURNS:
       break  # This is the outcome of the last step.
     if reward_of is not None and (rewards_next or not timestep.last()):
-      reward = novelty(
-        embedding, params, timestep.observation, timestep.first()
-      )
+      reward = novelty(embedding, params, timestep)
       if rewards_next and previous is not None:
         previous['reward'] = reward
     if timestep.last():

@@ -74,7 +74,6 @@ def test_the_changes_of_a_preset_are_described():
 
 
 def test_an_unknown_preset():
-  with pytest.raises(
-    ValueError, match="preset='labtop' is unknown: did you mean 'laptop'"
-  ):
+  message = "preset='labtop' is unknown: did you mean 'laptop'"
+  with pytest.raises(ValueError, match=message):
     presets.get('labtop', config_lib.R2D2Config)

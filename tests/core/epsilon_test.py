@@ -25,7 +25,6 @@ def test_ladder_matches_reference(num_environments):
 def test_only_probabilities_are_accepted(value):
   for probability in (0.0, 1.0):
     epsilon_lib.check(probability)
-  with pytest.raises(
-    ValueError, match=rf'^epsilon={value} must (lie in|be finite)'
-  ):
+  message = rf'^epsilon={value} must (lie in|be finite)'
+  with pytest.raises(ValueError, match=message):
     epsilon_lib.check(value)

@@ -37,9 +37,8 @@ def numbers(sample):
 
 def test_overlapping_sequences_share_blocks():
   written = episodes.Written()
-  episode = episodes.make_episode(
-    np.random.default_rng(0), T + P, written.shapes
-  )
+  rng = np.random.default_rng(0)
+  episode = episodes.make_episode(rng, T + P, written.shapes)
   episodes.play(episode, written.sink)
   one, other = (x.sequence_data()[0] for x in written.blocks if x.sequence)
   assert len(one) == len(other) == 3

@@ -33,9 +33,8 @@ def test_statistics_of_other_environments_are_an_error():
     streams.of(streams.CONFIG, 16).restore_statistics(statistics)
   one = reward_lib.IntrinsicStatistics(*range(5))
   for_many = host_reward.HostReward(streams.CONFIG, 3, one)
-  np.testing.assert_array_equal(
-    for_many.statistics(), np.transpose([range(5)] * 3)
-  )
+  expected = np.transpose([range(5)] * 3)
+  np.testing.assert_array_equal(for_many.statistics(), expected)
 
 
 @pytest.mark.parametrize('observation', ['current', 'next'])
