@@ -66,7 +66,7 @@ def first_actions(agent, compiling):
     epsilons=np.zeros(GROUP),
     seed=5,
     sinks=runs.recorders(GROUP),
-    policy=server_lib.RemotePolicy(inference_server_test.Client(node), 1, 1),
+    policy=server_lib.RemotePolicy(inference_server_test.client_of(node), 1, 1),
     scores=scores,
   )
   environment = vector.VectorEnvironment([fakes.MarkedEnvironment()] * GROUP)
