@@ -69,12 +69,24 @@ def define(config_class: type) -> None:
 
 
 def given(config_class: type) -> dict[str, Any]:
-  """Returns the values of the flags that the user has set, by setting."""
+  """Returns the values of the flags that the user has set, by setting.
+
+  A shell does not replace the ~ in `--workdir=~/runs`, so this function does.
+  """
   return {
-    name: FLAGS[name].value
+    name: _with_home(FLAGS[name].value)
     for name in names.settings_of(config_class)
     if FLAGS[name].present
   }
+
+
+def _with_home(value: Any) -> Any:
+  if not isinstance(value, str):
+    return value
+  return ','.join(
+    os.path.expanduser(part) if part.startswith('~/') else part
+    for part in value.split(',')
+  )
 
 
 def from_flags(

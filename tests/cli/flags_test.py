@@ -67,6 +67,16 @@ def test_every_setting_is_a_flag_with_its_type_and_default(
   assert count == len(list(values)) > 30
 
 
+def test_the_home_directory_may_be_written_as_a_tilde(monkeypatch):
+  values = absl_flags.FlagValues()  # Replaces the global flags.
+  monkeypatch.setattr(flags, 'FLAGS', values)
+  monkeypatch.setenv('HOME', '/me')
+  flags.define(config.BTConfig)
+  values(['script', '--flight_law=~/a,b~/c,~d,~/e', '--batch_size=3'])
+  given = {'flight_law': '/me/a,b~/c,~d,/me/e', 'batch_size': 3}
+  assert flags.given(config.BTConfig) == given
+
+
 def test_the_exit_code_is_the_result_of_main(run):
   done = run('--env=pong', '--lstm_size=32', '--noduplicate_flights')
   assert done.returncode == 3, done.stderr
