@@ -95,6 +95,10 @@ def check(
   differences = _differences(
     _comparable(old, by_checksum), _comparable(new, by_checksum)
   )
+  if 'engine' in differences:  # Users know it by the name of its flag.
+    before, now = differences.pop('engine')
+    nodes = 'local_mp, local_mt or ray'
+    differences['lp_launch_type'] = (before or nodes, now or nodes)
   if 'agent' in differences:  # Another agent has other settings.
     differences = {'agent': differences['agent']}
   if differences:

@@ -304,13 +304,14 @@ def test_a_refused_run_writes_nothing(whole, agent, tmp_path):
     start(tmp_path / 'run', agent, max_actor_steps=3)
   assert not (tmp_path / 'run').exists()
   folder = whole[0]
-  with pytest.raises(ValueError, match="engine='in_process' then, None now"):
+  one, many = "lp_launch_type='in_process'", "'local_mp, local_mt or ray'"
+  with pytest.raises(ValueError, match=f'{one} then, {many} now'):
     start(folder, agent, lp_launch_type='local_mt')
   (tmp_path / 'many').mkdir()
   identity = json.loads((folder / 'config.json').read_text())
   del identity['engine']
   (tmp_path / 'many' / 'config.json').write_text(json.dumps(identity))
-  with pytest.raises(ValueError, match="engine=None then, 'in_process'"):
+  with pytest.raises(ValueError, match=f"={many} then, 'in_process' now"):
     start(tmp_path / 'many', agent)
 
 
