@@ -62,7 +62,7 @@ def learning_curves(
     checks.require(bool(seeds), f'curves[{label!r}] is empty. Pass runs.')
     drawn[label] = []
     for seed in seeds:
-      run = seed if isinstance(seed, runs.Run) else runs.load_run(seed)
+      run = _loaded(seed)
       checks.require(
         value in run.episodes,
         f'value={value!r} is not an episode metric of run {label!r}. Choose '
@@ -76,13 +76,17 @@ def learning_curves(
   return plots.learning_curves(path, drawn, title=title, ylabel=ylabel)
 
 
+def _loaded(run: RunOrFolder) -> runs.Run:
+  return run if isinstance(run, runs.Run) else runs.load_run(run)
+
+
 def priorities(
-  run: runs.Run, *, window: int = 20, path: str = ''
+  run: RunOrFolder, *, window: int = 20, path: str = ''
 ) -> plots.Picture:
   """Plots the learned priorities of the behaviors over actor steps, stacked.
 
   Args:
-    run: a run of `transfer` with `flight_priorities='learned'`.
+    run: a run of `transfer` with `flight_priorities='learned'`, or its workdir.
     window: the number of episodes in each moving average.
     path: the PNG file to write; empty to write none.
 
@@ -90,7 +94,8 @@ def priorities(
     The figure.
 
   Raises:
-    ValueError: if the run has no learned priorities, or no finished episode.
+    ValueError: if the workdir cannot be loaded, or if the run has no learned
+      priorities or no finished episode.
 
   Example:
     ```python
@@ -104,6 +109,7 @@ def priorities(
     ```
   """
   checks.check_value('window', window, checks.setting(1, above=0))
+  run = _loaded(run)
   behaviors = run.agent.behaviors
   columns = [f'flight_priority_{k}' for k in range(len(behaviors))]
   if not columns or columns[0] not in run.episodes:

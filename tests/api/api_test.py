@@ -486,7 +486,7 @@ def test_plots(bt, r2d2, behavior, tmp_path):
     with pytest.raises(ValueError, match=f'window={window} must be'):
       bt_acme.plots.learning_curves({'BT': bt}, window=window)
   with pytest.raises(ValueError, match='no learned priorities'):
-    bt_acme.plots.priorities(bt)
+    bt_acme.plots.priorities(bt.workdir)
 
 
 def test_video(bt, tmp_path):
