@@ -142,6 +142,9 @@ def start(settings: Any) -> int:
       f'Stopped after {steps} of task {len(done)} of {len(tasks)}; state '
       'saved. Rerun the same command to resume.'
     )
+  else:
+    learned = tables.counted(len(done), 'task')
+    output.show(f'Learned {learned}. {given.bank} contains the policies.')
   return code
 
 

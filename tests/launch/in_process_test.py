@@ -120,6 +120,16 @@ def test_ctrl_c_before_the_run_ends_the_script(tmp_path, script):
   assert errors.count('\n') == 2
 
 
+def test_run_continual_says_where_its_policies_are(train, tmp_path):
+  bank = tmp_path / 'bank'
+  for _ in range(2):  # Also if nothing remains to be learned.
+    arguments = (f'--bank={bank}', '--max_actor_steps=100')
+    code, output, errors = train('run_continual', tmp_path / 'run', *arguments)
+    assert code == 0, errors
+    assert output.endswith(f'Learned 1 task. {bank} contains the policies.\n')
+  assert len(list(bank.iterdir())) == 1
+
+
 def test_an_exported_behavior_is_only_reported_if_it_exists(
   ngu, train, tmp_path
 ):
