@@ -29,6 +29,10 @@ _VERSIONS = {
 }
 
 
+class OtherRunError(ValueError):
+  """The states are intact, but belong to other versions or behaviors."""
+
+
 def layout(agent: assembly.Agent) -> dict[str, Any]:
   """Returns the versions and behaviors that the states depend on."""
   return {
@@ -100,7 +104,7 @@ def read(
   with refusals(run):
     check_versions(found.layout['versions'])
     if found.layout['behaviors'] != layout(agent)['behaviors']:
-      raise ValueError('they were saved with other behaviors')
+      raise OtherRunError('they were saved with other behaviors')
     untrusted.check_sha256(path, found.sha256.get(_FILE))
     with path.open('rb') as file:
       states: Mapping[str, Any] = serialization.load(file, path.stat().st_size)
@@ -108,14 +112,14 @@ def read(
 
 
 def check_versions(found: Mapping[str, Any]) -> None:
-  """Raises ValueError if other versions wrote the states."""
+  """Raises OtherRunError if other versions wrote the states."""
   differences = [
     f'{name}={found.get(name)!r} then, {version!r} now'
     for name, version in _VERSIONS.items()
     if found.get(name) != version
   ]
   if differences:
-    raise ValueError(
+    raise OtherRunError(
       f'they were saved by other versions: {", ".join(differences)}'
     )
 
@@ -126,10 +130,13 @@ def refusals(run: run_config.RunConfig) -> Iterator[None]:
   try:
     yield
   except Exception as error:
+    advice = 'Delete that checkpoint to resume from the previous one'
+    if isinstance(error, OtherRunError):
+      advice = 'Resume it with the same ones'
     raise ValueError(
       f'workdir={run.workdir!r}: the states in its newest checkpoint do not '
-      f'fit this run ({untrusted.one_line(error)}). Delete that checkpoint to '
-      'resume from the previous one, or choose another workdir.'
+      f'fit this run ({untrusted.one_line(error)}). {advice}, or choose '
+      'another workdir.'
     ) from error
 
 
