@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bt_acme import assembly, compilation_cache, environments
+from bt_acme import assembly, compilation_cache, environments, installation
 from bt_acme import config as config_lib
 from bt_acme.behaviors import exported_folder
 from bt_acme.config import checks, placement
@@ -179,7 +179,15 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
       f'env={run.env!r} lists {num_names} environments, more than {name}='
       f'{value}. Raise {name}, or list fewer environments.',
     )
-  if not run.uses_launchpad:
+  if run.uses_launchpad:
+    try:
+      installation.require_full_stack()
+    except ImportError as error:
+      raise ValueError(
+        f'lp_launch_type={run.lp_launch_type!r} cannot be used: {error} Set '
+        "lp_launch_type='in_process', which does not need them either."
+      ) from error
+  else:
     checks.require_defaults(
       agent.config.replay, 'codec', without="lp_launch_type='in_process'"
     )

@@ -6,7 +6,7 @@ from unittest import mock
 
 import pytest
 
-from bt_acme import assembly
+from bt_acme import assembly, installation
 from bt_acme import config as config_lib
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
@@ -37,6 +37,14 @@ def test_a_name_of_a_workdir_that_is_too_long_is_refused_in_one_line():
   run = run_config.RunConfig(workdir='x' * 300)
   with pytest.raises(ValueError, match="xxx' is not writable"):
     starting.start(run, agent)
+
+
+def test_several_processes_need_the_full_stack(monkeypatch):
+  monkeypatch.setattr(installation, '_PACKAGES', {'no_module': 'dm-acme'})
+  agent = assembly.Agent(fakes.make_config(), fakes.SPEC)
+  starting.check(run_config.RunConfig(lp_launch_type='in_process'), agent)
+  with pytest.raises(ValueError, match="mp' cannot be used: .* needs dm-acme"):
+    starting.check(run_config.RunConfig(), agent)
 
 
 @pytest.mark.parametrize(
