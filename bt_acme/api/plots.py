@@ -64,6 +64,9 @@ def learning_curves(
     for seed in seeds:
       run = _loaded(seed)
       checks.require(
+        bool(run.episodes), f'Run {label!r} has no finished episode yet.'
+      )
+      checks.require(
         value in run.episodes,
         f'value={value!r} is not an episode metric of run {label!r}. Choose '
         f'from {sorted(run.episodes)}.',

@@ -1,5 +1,6 @@
 """Tests the Python API: `bt_acme.pretrain` and the other public names."""
 
+import copy
 import io
 import json
 import os
@@ -474,6 +475,10 @@ def test_plots(bt, r2d2, behavior, tmp_path):
   assert matplotlib.get_backend() == backend
   with pytest.raises(ValueError, match="value='nothing'"):
     bt_acme.plots.learning_curves({'BT': bt.workdir}, value='nothing')
+  started = copy.copy(bt)
+  started.episodes = {}
+  with pytest.raises(ValueError, match="Run 'BT' has no finished episode yet."):
+    bt_acme.plots.learning_curves({'BT': started})
   for wrong in (bt, {}):
     with pytest.raises(ValueError, match='is not a dictionary of runs. Pass {'):
       bt_acme.plots.learning_curves(wrong)
