@@ -4,7 +4,7 @@ import base64
 import dataclasses
 import pathlib
 
-from bt_acme import files
+from bt_acme import environments, files
 from bt_acme.api import loading
 from bt_acme.config import checks
 from bt_acme.evaluation import episode_records
@@ -74,9 +74,10 @@ def show(
   Args:
     source: a run, a behavior, the workdir of a run, or anything that
       `load_behavior` accepts.
-    env: the name of the environment; empty for the one used in training. The
-      shapes of observations and actions must equal those of training. Behaviors
-      that were not trained, such as `FromCallable`, need a name.
+    env: the name of the environment; empty for the one used in training, or the
+      first of several. The shapes of observations and actions must equal those
+      of training. Behaviors that were not trained, such as `FromCallable`, need
+      a name.
     seed: the random seed of the episode.
     epsilon: the probability of a random action; None for the agent's
       `evaluation_epsilon`.
@@ -104,9 +105,10 @@ def show(
   )
   checks.check_value('max_frames', max_frames, checks.setting(1, above=0))
   agent, learned = loading.load_agent(source, env)
+  first, *_ = environments.names_in(agent.spec.name)
   return Video(
     episode_records.film(
-      agent,
+      agent.named(first),
       learned,
       suffix='.webm',
       seed=seed,

@@ -606,7 +606,7 @@ def test_environments_that_do_not_fit(base, attributes, message):
     bt_acme.train('other', **TINY)
 
 
-def test_rows_are_split_by_environment():
+def test_rows_are_split_by_environment(monkeypatch):
   names = [ENVIRONMENT, f'{ENVIRONMENT}:fixed=1']
   run = bt_acme.train(','.join(names), **TINY)
   for columns, environments in ((run.episodes, 4), (run.evaluations, 2)):
@@ -629,6 +629,12 @@ def test_rows_are_split_by_environment():
   assert counts == {names[0]: 2, names[1]: 1}
   with pytest.raises(ValueError, match='episodes=1 is less than the 2 env'):
     bt_acme.evaluate(run, episodes=1)
+  played = []
+  monkeypatch.setattr(
+    episode_records, 'film', lambda agent, *_, **__: played.append(agent.spec)
+  )
+  bt_acme.video.show(run)
+  assert [spec.name for spec in played] == names[:1]
 
 
 def test_names_are_imported_on_first_use():
