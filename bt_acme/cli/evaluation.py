@@ -91,7 +91,8 @@ def load(config: EvaluationConfig) -> runs.Run | behaviors.Exported:
   """
   checks.require(
     bool(config.behavior) != bool(config.workdir),
-    f'Set either behavior={config.behavior!r} or workdir={config.workdir!r}.',
+    f'behavior={config.behavior!r} and workdir={config.workdir!r}: set exactly '
+    'one of the two.',
   )
   if config.behavior:
     return behaviors.Exported(config.behavior)

@@ -33,6 +33,14 @@ def play(behavior, output, **changes):
     return list(csv.DictReader(file))
 
 
+@pytest.mark.parametrize('given', ['', 'x'])
+def test_a_behavior_or_a_run_is_evaluated(given):
+  settings = evaluation_cli.EvaluationConfig(behavior=given, workdir=given)
+  message = f'behavior={given!r} and workdir={given!r}: set exactly one'
+  with pytest.raises(ValueError, match=message):
+    evaluation_cli.load(settings)
+
+
 def test_a_row_for_each_episode(behavior, tmp_path, capsys):
   rows = play(behavior, tmp_path / 'new' / 'a.csv', epsilon=0.5)
   assert [row['episode'] for row in rows] == ['0', '1', '2']
