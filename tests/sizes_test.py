@@ -21,7 +21,7 @@ AT_MOST = {
   'lines of code in bt_acme/runtime': 4_271,
   'lines of code in experiments': 4_490,
   'lines of code in benchmarks': 2_605,
-  'classes': 246,
+  'classes': 247,
   'public class names that several classes have': 2,
   'lines of tests': 30_820,
 }
