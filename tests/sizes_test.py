@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_218,
-  'lines of code in bt_acme/runtime': 4_271,
-  'lines of code in experiments': 4_490,
-  'lines of code in benchmarks': 2_605,
-  'classes': 247,
+  'lines of code': 23_890,
+  'lines of code in bt_acme/runtime': 4_240,
+  'lines of code in experiments': 4_474,
+  'lines of code in benchmarks': 2_556,
+  'classes': 246,
   'public class names that several classes have': 2,
-  'lines of tests': 30_820,
+  'lines of tests': 29_900,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]
