@@ -240,4 +240,4 @@ class SequenceSink:
         f'replay expects uint8 {expected}. Pass the ReplayShapes of this '
         'environment.'
       )
-    return np.moveaxis(observation.reshape(shape), 2, 0)
+    return observation.reshape(shape).transpose(2, 0, 1, 3)
