@@ -296,7 +296,7 @@ def main(arguments):
   parser.add_argument('--seed', type=int, default=0)
   parser.add_argument('--mutants', type=int, default=300)
   parser.add_argument('--packages', default=_PACKAGES)
-  parser.add_argument('--tests', default=_PACKAGES, help='directories of tests')
+  parser.add_argument('--tests', default=_PACKAGES, help='directories in tests')
   parser.add_argument('--jobs', type=int, default=1)
   parser.add_argument('--tree', type=pathlib.Path, default=_ROOT)
   parser.add_argument('--minutes', type=float, default=float('inf'))
@@ -305,6 +305,10 @@ def main(arguments):
   )
   options = parser.parse_args(arguments)
   tree, packages = options.tree.resolve(), options.packages.split(',')
+  test_folders = options.tests.split(',')
+  for folder in test_folders:
+    if not (tree / 'tests' / folder).is_dir():
+      parser.error(f'--tests={folder} is not a directory in tests.')
   sources = {
     package: {
       str(file.relative_to(tree)): file.read_bytes()
@@ -320,7 +324,6 @@ def main(arguments):
       options.jobs, initializer=lambda: setattr(_THREAD, 'copy', next(unused))
     )
     stack.enter_context(pool)
-    test_folders = options.tests.split(',')
     seconds, reached = _observe_all(copies[0], packages, test_folders, pool)
 
     def judge(mutant):

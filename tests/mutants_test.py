@@ -137,3 +137,5 @@ def test_judges_the_mutants_of_a_tree(tmp_path, monkeypatch, capsys):
   assert '-  return x > 5\n+  return x > 6\n' in printed
   source = _FILES['bt_acme/core/one.py']
   assert (tmp_path / 'bt_acme/core/one.py').read_text() == source
+  with pytest.raises(SystemExit):
+    mutants.main(['--tests=tests/core', f'--tree={tmp_path}'])
