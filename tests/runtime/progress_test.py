@@ -27,7 +27,12 @@ _VALUES = {
       'actor steps 12,340 / 20,000 (62%), 0:01:17 left | 100 steps/s | '
       '2.5 learner steps/s | replay 1,500 | return 0.25 | eval -1.00',
     ),
-    ({'actor_steps': 0}, {}, 'actor steps 0 / 20,000 (0%)'),
+    ({}, {}, 'actor steps 0 / 20,000 (0%)'),
+    (
+      {'actor_steps': 20_003},
+      {'actor_steps': 1.0},
+      'actor steps 20,003 / 20,000 (100%), 0:00:00 left | 1 steps/s',
+    ),
     (
       {'actor_steps': 30_000},
       {'actor_steps': 0.0, 'learner_steps': 0.0},
