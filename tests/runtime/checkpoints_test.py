@@ -49,6 +49,13 @@ def test_the_newest_is_restored_and_the_last_two_are_kept(folder):
   assert_restored(folder, 11)
 
 
+def test_the_actor_steps_are_0_without_a_checkpoint(tmp_path):
+  folder = str(tmp_path)
+  assert checkpoints.actor_steps(folder) == 0
+  checkpoints.save(folder, tree(1), {'counts': {'actor_steps': 7}})
+  assert checkpoints.actor_steps(folder) == 7
+
+
 @pytest.mark.parametrize(
   'step', ['write_array', 'fsync', 'dumps', 'rename', 'rmtree']
 )
