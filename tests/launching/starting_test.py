@@ -6,6 +6,7 @@ from unittest import mock
 
 import pytest
 
+from benchmarks import core_parts
 from bt_acme import assembly, installation
 from bt_acme import config as config_lib
 from bt_acme.config import checks
@@ -60,6 +61,21 @@ def test_more_environments_in_the_list_than_in_the_run(settings, message):
   agent = assembly.Agent(fakes.make_config(), fakes.SPEC)
   with pytest.raises(ValueError, match=f'lists 3 .* than .*{message}'):
     starting.check(run, agent)
+
+
+@pytest.mark.parametrize(
+  'steps, sequences',
+  # Eight environments have 11 steps each, so two periods; then one each.
+  [(90, 9), (79, 7), (40, 4)],
+)
+def test_a_budget_that_cannot_fill_the_replay_is_refused(steps, sequences):
+  sizes = {'trace_length': 20, 'sequence_period': 10, 'min_replay_size': 10}
+  agent = core_parts.make_agent(**sizes)
+  run = run_config.RunConfig(
+    num_actors=1, envs_per_actor=8, max_actor_steps=steps
+  )
+  with pytest.raises(ValueError, match=f'only about {sequences} sequences'):
+    launch_checks.check(run, agent)
 
 
 def test_the_port_of_a_replay_elsewhere_is_not_checked(monkeypatch):

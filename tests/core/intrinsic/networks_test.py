@@ -91,6 +91,12 @@ def test_a_reward_has_the_networks_that_it_needs(reward, parts, size):
   assert (loss > 0) == bool(parts)
 
 
+def test_the_predictor_and_the_target_are_initialized_differently():
+  params = NGU.init(KEY)
+  for observation in make_batch()[0][:, 0]:
+    assert NGU.error(params, observation) > 0
+
+
 def test_features_match_reference():
   params = init(1)
   observations = make_batch()[0][:, 0]
