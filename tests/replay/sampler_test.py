@@ -10,21 +10,21 @@ from bt_acme.replay import table
 from tests.replay import episodes
 
 
-def test_released_batches_are_filled_again(make_replay):
+def test_few_batches_are_filled_ahead_and_filled_again(make_replay):
   replay = make_replay()
   episode = episodes.make_episode(np.random.default_rng(0), 3, replay.shapes)
   episodes.play(episode, replay.sink())
   sampler = replay.sampler()
-  released = set()
+  frames = set()
   for _ in range(20):
     sample = next(sampler)
     episodes.assert_is_sequence(sample.batch, 3, episode, 0, replay.shapes)
-    if id(sample.batch.frames) in released:
-      return
-    released.add(id(sample.batch.frames))
+    frames.add(id(sample.batch.frames))
     sampler.release(sample)
     del sample
-  raise AssertionError('No batch was reused.')
+    time.sleep(0.01)  # The threads fill as many as they may.
+  # One is with the learner, two are ready, and two are being filled.
+  assert len(frames) <= 5
 
 
 def test_stop_while_waiting_for_data(make_replay):
