@@ -163,6 +163,15 @@ time.sleep(2)
   assert time.monotonic() - start < 20
 
 
+def test_all_that_a_process_wrote_before_its_exit_is_read(monkeypatch):
+  monkeypatch.setattr(node_process, '_READ_SIZE', 1_000)
+  command = ['head', '-c', '50000', '/dev/zero']
+  process, pipes = node_process.start(command, dict(os.environ))
+  process.wait()
+  posted = [data for _, data in node_process.follow(process, pipes)]
+  assert len(b''.join(posted)) == 50_000
+
+
 def test_a_child_process_that_keeps_writing_does_not_prevent_the_end(
   monkeypatch,
 ):
