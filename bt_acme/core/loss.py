@@ -17,6 +17,7 @@ App.
 
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 
@@ -26,6 +27,12 @@ from bt_acme.core import priorities as priorities_lib
 from bt_acme.core import returns_on_device as returns_on_device_lib
 from bt_acme.core import td_errors as td_errors_lib
 from bt_acme.core.behavior_transfer import kickstarting as kickstarting_lib
+
+# The fields of a transition that the loss uses, with one value for each step.
+_FIELDS = (
+  *('choice', 'action', 'source', 'probability', 'reward', 'discount'),
+  'valid',
+)
 
 
 def q_network_loss(
@@ -68,6 +75,9 @@ def q_network_loss(
     burn_in_length=replay.burn_in_length,
     hold_flights=bool(transfer and transfer.flight_recurrent_state == 'hold'),
   )  # [T + 1, B, A'] each
+  fields = [getattr(batch, name) for name in _FIELDS]
+  chex.assert_equal_shape([q_online, q_target])
+  chex.assert_equal_shape([*fields, q_online[1:, :, 0]])
   errors = td_errors_lib.td_errors(
     q_online,
     q_target,

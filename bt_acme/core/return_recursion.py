@@ -46,21 +46,19 @@ def returns_on_host(
   Returns:
     float64 [T].
   """
+  # Each row needs the trace and the value of the next one: G = a + b G_{t+1}.
+  traces = np.concatenate([traces[1:], np.zeros(1)])
   if taken_values is None:
-    taken_values = np.concatenate([state_values[:1], state_values[:-1]])
-  # `following` is c_{t+1} (G_{t+1} - U_{t+1}), and `returns` is G in reverse.
-  following, returns = 0.0, []
+    taken_values = state_values
+  else:
+    taken_values = np.concatenate([taken_values[1:], np.zeros(1)])
+  a = reward + discount_t * (state_values - traces * taken_values)
+  b = discount_t * traces
+  g, returns = 0.0, []
   # Python floats are faster than NumPy scalars in a loop.
-  for r, discount, value, trace, taken in zip(
-    reward[::-1].tolist(),
-    discount_t[::-1].tolist(),
-    state_values[::-1].tolist(),
-    traces[::-1].tolist(),
-    taken_values[::-1].tolist(),
-    strict=True,
-  ):
-    returns.append(r + discount * (value + following))
-    following = trace * (returns[-1] - taken)
+  for a_t, b_t in zip(a[::-1].tolist(), b[::-1].tolist(), strict=True):
+    g = a_t + b_t * g
+    returns.append(g)
   return np.array(returns[::-1])
 
 

@@ -6,14 +6,9 @@ them for new sequences on the host, with NumPy arrays [T].
 
 from typing import NamedTuple
 
-import chex
-
 from bt_acme import config as config_lib
 from bt_acme.core import arrays, return_recursion, targets, types
 from bt_acme.core.behavior_transfer import training_labels
-
-# The fields of a transition, which have one value for each step.
-_FIELDS = ('choice', 'action', 'source', 'probability', 'reward', 'discount')
 
 
 class TDErrors(NamedTuple):
@@ -59,11 +54,6 @@ def td_errors(
   Returns:
     δ and δ', and masks of where they count. The targets block the gradient.
   """
-  chex.assert_equal_shape([q_online, q_target])
-  chex.assert_equal_shape(
-    [getattr(transitions, name) for name in (*_FIELDS, 'valid')] + [trained]
-  )
-  chex.assert_equal_shape_prefix([q_online[1:], trained], trained.ndim)
   compute = targets.TARGETS[learner.loss]
   target = arrays.stop_gradient(
     compute(q_online, q_target, transitions, learner, recursion)
