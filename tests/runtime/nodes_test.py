@@ -102,3 +102,41 @@ def test_all_evaluators_play_the_same_episodes(tmp_path, monkeypatch):
     for index, point in ((0, 600), (1, 600), (0, 700))
   )
   assert one == other != later
+
+
+def test_an_actor_takes_granted_steps_and_fetches_periodically(tmp_path):
+  run, agent = make(tmp_path)
+  settings = dataclasses.replace(agent.config.acting, variable_update_period=3)
+  agent = dataclasses.replace(
+    agent, config=dataclasses.replace(agent.config, acting=settings)
+  )
+  grants, calls = [6, 5, 200, 0], []
+  coordinator = types.SimpleNamespace(
+    lease=lambda *args: calls.append('lease') or grants.pop(0),
+    report_acting=lambda index, attempt, taken, episodes: calls.append(taken),
+  )
+  learner = types.SimpleNamespace(
+    get_variables=lambda names: calls.append('fetch') or names
+  )
+  node = actor_node.ActorNode(
+    *(run, agent, 0, None),
+    contexts.make(coordinator=coordinator, learner=learner),
+  )
+  actor = types.SimpleNamespace(update_variables=lambda variables: None)
+  node._pipeline = types.SimpleNamespace(
+    prime=lambda: 2,  # The first step, which no lease has granted yet.
+    step=lambda: calls.append('step') or (2, []),
+    drain=list,
+    groups=[types.SimpleNamespace(actor=actor)],
+    statistics=dict,
+    share_scores=lambda exchange: None,
+  )
+  while node.iterate() is not None:
+    pass
+  text = ' '.join(map(str, calls))
+  assert text.startswith(
+    'lease step step lease step fetch step step lease step fetch step'
+  )
+  assert text.count('step') == 105 and text.count('fetch') == 105 // 3
+  # Two reports of 32 * n steps in each environment, and one at the end.
+  assert [x for x in calls if isinstance(x, int)] == [66, 64, 64, 18]
