@@ -105,6 +105,9 @@ def main() -> None:
   """Writes all notebooks, and executes those that are named."""
   sources = sorted(FOLDER.glob('*.py'))
   if sys.argv[1:2] == ['--execute']:
+    known = [source.stem for source in sources]
+    if unknown := [name for name in sys.argv[2:] if name not in known]:
+      sys.exit(f'error: no notebooks {unknown}; choose from {known}')
     for name in sys.argv[2:]:
       execute(FOLDER / f'{name}.py')
   for source in sources:

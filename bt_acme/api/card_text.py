@@ -62,10 +62,7 @@ def describe(
   """
   if not isinstance(behavior, behaviors.Exported):
     behavior = loading.load_behavior(behavior)
-  envs, videos = (
-    environments.names_in(given) if isinstance(given, str) else given
-    for given in (envs or (), videos or ())
-  )
+  envs, videos = (_single_names(given) for given in (envs, videos))
   for env in (*envs, *videos):
     assembly.moved(behavior.agent, env)  # Before anything is played.
   pictures: dict[str, bytes] = {}
@@ -106,6 +103,13 @@ def learned_with(agent: assembly.Agent) -> str:
     f'## Behaviors\n\nThis policy learned with the behaviors {listed}, which '
     'the command above does not contain. It acts without them.'
   )
+
+
+def _single_names(given: Names) -> list[str]:
+  listed = [given] if isinstance(given, str) else given or ()
+  return [
+    name for each in listed if each for name in environments.names_in(each)
+  ]
 
 
 def _facts(behavior: behaviors.Exported) -> str:

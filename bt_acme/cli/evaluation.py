@@ -44,7 +44,8 @@ class EvaluationConfig:
       control. Empty records no video.
     max_video_steps: Maximum length of the video in actor steps.
     output: CSV file with one row per episode, written after the last episode;
-      must not exist yet. Empty writes no file.
+      must not exist yet. Empty writes no file. In MiniGrid, the column `cells`
+      is the number of cells that the agent visited.
   """
 
   behavior: str = ''

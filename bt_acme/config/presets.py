@@ -4,14 +4,16 @@ A preset replaces defaults; settings of the user override a preset. Every preset
 works for both pre-training and transfer: an agent ignores settings that it does
 not have, and some settings apply only to pre-training or only to learning a
 task. `presets.json` contains the presets, and entries without a purpose, which
-several presets extend. This command prints all changes and their reasons:
+several presets extend. This command prints all changes and their reasons, of
+the named presets or of all:
 
-  python -m bt_acme.config.presets
+  python -m bt_acme.config.presets [NAME ...]
 """
 
 import json
 import pathlib
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bt_acme.config import agent, names, transfer
@@ -87,11 +89,7 @@ def get(
   Raises:
     ValueError: for an unknown preset.
   """
-  if name not in PRESETS:
-    raise ValueError(
-      f'preset={name!r} is unknown: {names.suggest(name, sorted(PRESETS))}'
-    )
-  preset = PRESETS[name]
+  preset = _preset(name)
   explores = hasattr(config_class, 'intrinsic')
   settings = {
     **preset.settings,
@@ -121,7 +119,7 @@ def automatic(torso: str, pretraining_steps: int = 0) -> str:
 
 def describe(name: str) -> str:
   """Returns the purpose of a preset, and each change with its reason."""
-  preset = PRESETS[name]
+  preset = _preset(name)
   defaults = {
     **names.defaults_of(agent.NGUConfig),
     **names.defaults_of(agent.BTConfig),
@@ -136,5 +134,21 @@ def describe(name: str) -> str:
   return '\n'.join([title, *(changes or ['  No changes.'])])
 
 
+def _preset(name: str) -> Preset:
+  if name not in PRESETS:
+    raise ValueError(
+      f'preset={name!r} is unknown: {names.suggest(name, sorted(PRESETS))}'
+    )
+  return PRESETS[name]
+
+
+def main(chosen: Sequence[str]) -> None:
+  """Prints the named presets, or all."""
+  try:
+    print('\n\n'.join(map(describe, chosen or PRESETS)))
+  except ValueError as error:
+    sys.exit(f'error: {error}')
+
+
 if __name__ == '__main__':
-  print('\n\n'.join(map(describe, PRESETS)))
+  main(sys.argv[1:])

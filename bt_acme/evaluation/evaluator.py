@@ -6,6 +6,7 @@ import numpy as np
 
 from bt_acme import assembly, environments
 from bt_acme.acting import vector_actor
+from bt_acme.config import checks
 from bt_acme.core import epsilon as epsilon_lib
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.environments import vector
@@ -62,8 +63,10 @@ class Evaluator:
 
     Raises:
       ValueError: if an environment does not exist, if epsilon is not a
-        probability, or if the agent has no flights to start.
+        probability, if there are no episodes, or if the agent has no flights to
+        start.
     """
+    checks.require(episodes > 0, f'episodes={episodes} must be positive.')
     if flights and not (agent.transfer and agent.transfer.flights):
       raise ValueError(
         'flights=True needs an agent that was trained with flights. Remove it.'

@@ -72,7 +72,7 @@ def read(words: Sequence[str], description: str) -> argparse.Namespace:
   kind = given.pretraining or scale.pretraining
   command_line.known('pretraining', kind, scales.PRETRAINING)
   scale = scale._replace(pretraining=kind, overrides=settings)
-  path = pathlib.Path(given.folder or f'runs/paper/{scale.name}')
+  path = pathlib.Path(given.folder or f'runs/paper/{scale.name}').expanduser()
   given.folder = folders.Folder(path, scale)
   seeds = command_line.seeds(given.seeds) if given.seeds else ()
   given.request = required_runs.Request(

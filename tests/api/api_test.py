@@ -772,8 +772,9 @@ def test_the_curve_of_a_snapshot_ends_with_it(behavior, tmp_path, monkeypatch):
 def test_each_environment_has_its_own_film(monkeypatch):
   monkeypatch.setattr(episode_records, 'film', lambda a, *_, **__: a.spec.name)
   envs = [f'{ENVIRONMENT}:new_cell={x}' for x in (-0.1, 0.1)]
-  films = bt_acme.describe('minigrid-explorer', videos=envs).pictures
-  assert list(films.values()) == envs
+  for videos in (envs, ','.join(envs), [','.join(envs)]):
+    films = bt_acme.describe('minigrid-explorer', videos=videos).pictures
+    assert list(films.values()) == envs
 
 
 def test_environments_are_checked_before_anything_is_played(monkeypatch):

@@ -77,3 +77,10 @@ def test_an_unknown_preset():
   message = "preset='labtop' is unknown: did you mean 'laptop'"
   with pytest.raises(ValueError, match=message):
     presets.get('labtop', config_lib.R2D2Config)
+  with pytest.raises(SystemExit, match='labtop'):
+    presets.main(['labtop'])
+
+
+def test_the_named_presets_are_printed(capsys):
+  presets.main(['paper'])
+  assert capsys.readouterr().out == presets.describe('paper') + '\n'

@@ -109,6 +109,8 @@ def test_an_agent_without_flights_starts_none():
   agent = assembly.Agent(config_lib.R2D2Config(), assembly.spec_by_name(_NAME))
   with pytest.raises(ValueError, match='trained with flights'):
     Evaluator(agent, episodes=2, seed=5, flights=True)
+  with pytest.raises(ValueError, match='episodes=0 must be positive'):
+    Evaluator(agent, episodes=0, seed=5)
 
 
 def test_the_behavior_in_control_selected_the_action(made):
