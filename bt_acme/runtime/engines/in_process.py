@@ -14,6 +14,7 @@ checkpoint continues exactly as it would have without the interruption.
 import contextlib
 import dataclasses
 import functools
+import io
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -35,6 +36,7 @@ from bt_acme.runtime import (
   old_checkpoints,
   saved_nodes,
   saver,
+  serialization,
 )
 from bt_acme.runtime.engines import in_process_learner
 
@@ -75,6 +77,7 @@ class InProcess:
     self._initial_params = initial_params
     self._should_stop = should_stop
     self._states: Mapping[str, Any] | None = None  # Until they are restored.
+    self._is_checked = False  # Whether the states can be saved.
     context = node.Context(
       lambda seconds: should_stop(),
       lambda handler: None,
@@ -119,6 +122,11 @@ class InProcess:
         if self._actor.iterate() is None:
           # The budget is used up, but evaluations are waiting for disk space.
           time.sleep(_FULL_DISK_SECONDS)
+        if not self._is_checked:
+          # A user's state() that cannot be saved should not cost the steps
+          # until the first checkpoint.
+          serialization.dump(self._actor.state(), io.BytesIO())
+          self._is_checked = True
         self.learner.iterate()
 
   def _start(self, stack: contextlib.ExitStack) -> None:
