@@ -17,8 +17,8 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 23_890,
-  'lines of code in bt_acme/runtime': 4_240,
+  'lines of code': 23_893,
+  'lines of code in bt_acme/runtime': 4_243,
   'lines of code in experiments': 4_474,
   'lines of code in benchmarks': 2_556,
   'classes': 246,

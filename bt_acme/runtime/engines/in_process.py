@@ -77,7 +77,6 @@ class InProcess:
     self._initial_params = initial_params
     self._should_stop = should_stop
     self._states: Mapping[str, Any] | None = None  # Until they are restored.
-    self._is_checked = False  # Whether the states can be saved.
     context = node.Context(
       lambda seconds: should_stop(),
       lambda handler: None,
@@ -122,11 +121,10 @@ class InProcess:
         if self._actor.iterate() is None:
           # The budget is used up, but evaluations are waiting for disk space.
           time.sleep(_FULL_DISK_SECONDS)
-        if not self._is_checked:
+        if not values['actor_steps']:
           # A user's state() that cannot be saved should not cost the steps
           # until the first checkpoint.
           serialization.dump(self._actor.state(), io.BytesIO())
-          self._is_checked = True
         self.learner.iterate()
 
   def _start(self, stack: contextlib.ExitStack) -> None:
