@@ -38,6 +38,7 @@ _PROGRAM_SECONDS = 120
 # usual time. Changed code must be compiled; unchanged code is in a cache.
 _PATIENCE = 60
 _LONGEST_FILE = 900  # Seconds.
+_MORE = 5  # A mutant that survives meets tests of this many times the duration.
 _START_SECONDS = 3  # The time that pytest and the imports take.
 _MOST_MEMORY = 8 << 30  # Bytes. A mutant may request any amount.
 # Records the duration of each test that passes, and the tests that reach each
@@ -95,8 +96,9 @@ def select(seconds, reached, mutant, most_seconds):
 
   The tests of the module's own test file come first, then other tests that
   reach the statement, then the other tests of these files: compiled functions
-  are shared within a file, so only its first test appears to reach them. A line
-  that runs during import is reached by all tests that reach the file.
+  are shared within a file, so only its first test appears to reach them, and
+  other processes are not observed. A line that runs during import is reached by
+  all tests that reach the file.
 
   Args:
     seconds: the duration of each test function that passes, by its ID.
@@ -115,7 +117,7 @@ def select(seconds, reached, mutant, most_seconds):
   cost = collections.Counter()
   for test in direct:
     cost[_file_of(test)] += seconds[test]
-  found = [test for test in seconds if _file_of(test) in cost]
+  found = [test for test in seconds if _file_of(test) in {*cost, own}]
   found.sort(
     key=lambda test: (
       test not in direct,
@@ -129,7 +131,7 @@ def select(seconds, reached, mutant, most_seconds):
     if seconds[test] <= left or not taken:
       taken.append(test)
       left -= seconds[test]
-  return taken or list(_PROGRAMS)
+  return [*taken, *(() if direct else _PROGRAMS)]
 
 
 def _file_of(test):
@@ -329,9 +331,13 @@ def main(arguments):
     def judge(mutant):
       if time.monotonic() > end:
         return None
-      tests = select(seconds, reached, mutant, options.test_seconds)
-      usual = sum(seconds.get(t, _PROGRAM_SECONDS) for t in tests)
-      outcome = _judge(mutant, tests, usual)
+      # Most mutants are killed early. Only the others need many tests.
+      for limit in (options.test_seconds, _MORE * options.test_seconds):
+        tests = select(seconds, reached, mutant, limit)
+        usual = sum(seconds.get(t, _PROGRAM_SECONDS) for t in tests)
+        outcome = _judge(mutant, tests, usual)
+        if outcome.verdict != 'survived':
+          break
       print(outcome, flush=True)
       return outcome
 

@@ -103,8 +103,8 @@ def test_the_quickest_tests_of_a_line_come_first():
   assert select(1) == everything
   assert select(2, most_seconds=2) == [quick, other, unrelated]
   # Whole programs are started for lines that no other test reaches.
-  whole = select(3)
-  assert whole and all((_ROOT / test).exists() for test in whole)
+  *own, whole = select(3)
+  assert own == [unrelated, quick, slow] and (_ROOT / whole).exists()
 
 
 _FILES = {
