@@ -1,5 +1,6 @@
 """Plays episodes with the policy of an agent or a behavior."""
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -16,6 +17,7 @@ Row = dict[str, float]
 # Index of the first environment of evaluations. Environments are seeded by
 # their index, so evaluations and actors play different episodes.
 FIRST_ENVIRONMENT = 1_000_000
+_SECONDS_TO_STOP = 1.0  # Of slow steps between two calls of `should_stop`.
 
 
 class Evaluator:
@@ -111,8 +113,8 @@ class Evaluator:
       variables: the variables published by the learner.
       statistics: the statistics of the intrinsic reward, which is an input of
         NGU policies; None for other policies.
-      should_stop: a function that is called every 256 steps; the evaluation
-        stops if it returns True.
+      should_stop: a function that is called every 256 steps, and at least
+        every second; the evaluation stops if it returns True.
       on_step: a function that is called before each step with the current
         observations and a mask bool [N] of unfinished episodes. The next
         actions are already selected.
@@ -137,7 +139,7 @@ class Evaluator:
     # the last evaluation.
     self._actor.discard_episodes()
     going = np.ones(self._episodes, bool)
-    turns = 0
+    turns, asked = 0, time.monotonic()
     while going.any():
       self.actions = self._actor.select_actions(step)
       self.sources = self._actor.sources
@@ -151,8 +153,10 @@ class Evaluator:
           on_end(int(i))
       going &= ~step.is_last
       turns += 1
-      if turns % 256 == 0 and should_stop():
-        return []
+      if turns % 256 == 0 or time.monotonic() - asked > _SECONDS_TO_STOP:
+        asked = time.monotonic()
+        if should_stop():
+          return []
     return [rows[i] for i in sorted(rows)]
 
   def close(self) -> None:

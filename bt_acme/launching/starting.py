@@ -66,6 +66,8 @@ def start(
   Raises:
     FloatingPointError: if the learner of a run in one process has diverged.
     OSError: if the disk is full, when the run starts or in one process.
+    RuntimeError: if a run in one process, started by a script, raises
+      ValueError after it has started.
     ValueError: before anything starts, if the settings are invalid or if
       another run uses the workdir.
   """
@@ -267,7 +269,13 @@ def _run_in_process(
       initial_params=initial_params,
       should_stop=lambda: noted() is not None,
     )
-    finished = engine.run(callbacks)
+    try:
+      finished = engine.run(callbacks)
+    except ValueError as error:
+      # A script reports other ValueErrors as wrong flags.
+      if engine.is_running and make_display is None:
+        raise RuntimeError('The run failed.') from error
+      raise
     interrupt = noted()
     if not finished and make_display is None:
       steps = engine.coordinator.get_counts().get('actor_steps', 0)

@@ -145,6 +145,12 @@ def newest_replay(folder: str) -> Replay | None:
   return Replay(path / _REPLAY, replay['sha256'], replay['layout'])
 
 
+def has_previous_replay(folder: str) -> bool:
+  """Returns whether a checkpoint before the newest one has its replay."""
+  root = pathlib.Path(folder)
+  return any((_path(root, n) / _REPLAY).is_dir() for n in numbers(root)[1:])
+
+
 def restore(folder: str, template: Any, resumes: bool = False) -> State | None:
   """Reads the newest checkpoint that is complete.
 

@@ -242,6 +242,9 @@ class LearnerNode(node.Node):
     if self._final is None:
       self._learner.flush()
       _, self._counts = self._poll()
+      # Acme's counter reports once a second.
+      missing = self._learner.learner_steps - self._counts['learner_steps']
+      self._counts = self._coordinator.increment(learner_steps=missing)
     if not self._finish(None):
       return
     if self._agent.intrinsic is not None:

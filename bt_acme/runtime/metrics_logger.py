@@ -103,7 +103,8 @@ class MetricsLogger:
 
     Args:
       counts: the numbers of actor steps and learner steps at the checkpoint.
-        Rows with larger numbers are dropped, and TensorBoard discards them.
+        Rows with larger numbers are dropped. TensorBoard discards those with
+        more actor steps.
     """
     self._summaries.purge_step = counts['actor_steps'] + 1
     self._table.cut({name: counts[name] for name in _STEP_KEYS})

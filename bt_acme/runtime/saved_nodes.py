@@ -125,17 +125,26 @@ def check_versions(found: Mapping[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def refusals(run: run_config.RunConfig) -> Iterator[None]:
-  """Turns any error that untrusted states cause into a ValueError."""
+def refusals(run: run_config.RunConfig, advice: str = '') -> Iterator[None]:
+  """Turns any error that untrusted states cause into a ValueError.
+
+  Args:
+    run: the run.
+    advice: what the user can do; by default, delete the checkpoint if there is
+      a previous one to resume from.
+  """
   try:
     yield
   except Exception as error:
-    advice = 'Delete that checkpoint to resume from the previous one'
     if isinstance(error, OtherRunError):
-      advice = 'Resume it with the same ones'
+      advice = 'Resume it with the same ones, or choose'
+    elif not advice and checkpoints.has_previous_replay(run.checkpoint_folder):
+      advice = (
+        'Delete that checkpoint to resume from the previous one, or choose'
+      )
     raise ValueError(
       f'workdir={run.workdir!r}: the states in its newest checkpoint do not '
-      f'fit this run ({untrusted.one_line(error)}). {advice}, or choose '
+      f'fit this run ({untrusted.one_line(error)}). {advice or "Choose"} '
       'another workdir.'
     ) from error
 

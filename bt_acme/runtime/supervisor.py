@@ -297,8 +297,8 @@ class Supervisor:
         self._terminal.log(
           f'[{node.title}] no heartbeat after '
           f'{self.rules.watchdog_seconds:g} s. The node may be compiling, '
-          'waiting for a slot, or unable to reach other nodes '
-          f'({self._servers()}).'
+          'waiting for work (an evaluation, a filled replay) or for a slot, or '
+          f'unable to reach other nodes ({self._servers()}).'
         )
 
   def _servers(self) -> str:

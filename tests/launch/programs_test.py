@@ -171,6 +171,8 @@ def test_transfer_of_the_exported_behavior(bt):
   assert all(float(row['flight_share']) == 0 for row in evaluator)
   assert any(float(row['duplicated_share']) > 0 for row in learner)
   assert np.isfinite([float(row['loss']) for row in learner]).all()
+  # The last evaluation is that of the learner's last step.
+  assert evaluator[-1]['learner_steps'] == learner[-1]['learner_steps']
 
 
 def test_actors_share_learned_priorities(bt):

@@ -81,7 +81,12 @@ def test_a_damaged_or_foreign_file_is_refused_in_one_line(
   with pytest.raises(ValueError, match='do not fit this run') as info:
     saved_nodes.read(run, agent)
   assert run.workdir in str(info.value) and '\n' not in str(info.value)
+  # There is no other checkpoint.
+  assert str(info.value).endswith('). Choose another workdir.')
   assert len(str(info.value)) < 700
+  (path.parents[1].with_name('checkpoint-0') / 'replay').mkdir(parents=True)
+  with pytest.raises(ValueError, match='Delete that checkpoint to resume'):
+    saved_nodes.read(run, agent)
 
 
 def test_other_behaviors_are_refused(saved, tmp_path):

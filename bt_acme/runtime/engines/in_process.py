@@ -77,6 +77,7 @@ class InProcess:
     self._initial_params = initial_params
     self._should_stop = should_stop
     self._states: Mapping[str, Any] | None = None  # Until they are restored.
+    self.is_running = False  # Whether all nodes have started.
     context = node.Context(
       lambda seconds: should_stop(),
       lambda handler: None,
@@ -104,6 +105,7 @@ class InProcess:
     with contextlib.ExitStack() as stack:
       stack.enter_context(freed_memory.kept())
       self._start(stack)
+      self.is_running = True
       while True:
         for evaluator in self._evaluators:
           while not self._should_stop() and evaluator.iterate() == node.AT_ONCE:
@@ -146,7 +148,9 @@ class InProcess:
     start(self._actor)
     if self._states is not None:
       steps = self.coordinator.get_counts()['actor_steps']
-      with saved_nodes.refusals(run):
+      # The file is intact, so the previous checkpoint would not fit either.
+      advice = 'Use the environments and behaviors that saved them, or choose'
+      with saved_nodes.refusals(run, advice):
         self._actor.restore(self._states['actor'], steps)
         self._learner.restore_state(self._states['learner'])
       self._states = None  # It contains a whole replay.

@@ -415,6 +415,34 @@ def test_new_episodes_start_where_the_old_ones_cannot_be_saved(
 
 
 @pytest.mark.usefixtures('fake_environments')
+def test_a_script_reports_an_error_of_the_user_after_the_start_as_a_failure(
+  tmp_path, monkeypatch
+):
+  def restore(self, state):
+    vars(self).update(state, lives=state['lives'])
+
+  def step(self, action):
+    raise ValueError('not a wrong flag')
+
+  agent = make_agent('r2d2', env='fake', initial_priority='largest')
+  folder = tmp_path / 'run'
+  start(folder, agent, {100: interrupt}, **FAKE)
+  run = configuration(folder, **FAKE)
+  with monkeypatch.context() as changed:
+    changed.setattr(fakes.MarkedEnvironment, 'restore', restore)
+    # To delete the checkpoint would not help.
+    with pytest.raises(ValueError, match="'lives'.*\\). Use the env") as info:
+      starting.start(run, agent)
+    assert 'Delete' not in str(info.value)
+  monkeypatch.setattr(fakes.MarkedEnvironment, 'step', step)
+  with pytest.raises(RuntimeError) as info:
+    starting.start(run, agent)
+  assert str(info.value.__cause__) == 'not a wrong flag'
+  with pytest.raises(ValueError, match='not a wrong flag'):
+    start(folder, agent, **FAKE)
+
+
+@pytest.mark.usefixtures('fake_environments')
 def test_the_learner_compiles_once(tmp_path, monkeypatch):
   steps = []
   jit_step = data_parallel.jit_step
