@@ -23,7 +23,7 @@ from bt_acme.core.behavior_transfer import behavior_core, bt_actor, flights
 from bt_acme.core.intrinsic import networks as intrinsic_lib
 from bt_acme.core.intrinsic import ngu_actor
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
-from bt_acme.environments import vector
+from bt_acme.environments import registry, vector
 from bt_acme.replay import fields
 
 
@@ -85,9 +85,12 @@ class Learned(NamedTuple):
   statistics: Any | None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Agent:
   """An R2D2, NGU or BT agent.
+
+  Agents are equal if their settings are, and if their behaviors are the same
+  objects.
 
   Attributes:
     config: an R2D2Config, NGUConfig or BTConfig, which determines the kind of
@@ -129,6 +132,16 @@ class Agent:
     if self.behaviors:
       _ = self.flight_weights
     _ = self._behavior_cores  # Checks the actions of the behaviors.
+
+  def _key(self) -> tuple[Any, ...]:
+    identities = tuple(map(id, self.behaviors))
+    return self.config, self.spec, identities, self.behavior_weights
+
+  def __eq__(self, other: object) -> bool:
+    return isinstance(other, Agent) and self._key() == other._key()
+
+  def __hash__(self) -> int:
+    return hash(self._key())
 
   def __getstate__(self) -> dict[str, Any]:
     """Omits the networks, which every process creates for itself."""
@@ -277,6 +290,10 @@ class Agent:
       core = ngu_actor.wrap(core, self.intrinsic)
     return core
 
+  def behavior_params(self) -> tuple[types.Params, ...]:
+    """Returns the current parameters of the K behaviors, on the device."""
+    return tuple(jax.device_put(each.params()) for each in self.behaviors)
+
   def actor_params(
     self, variables: Variables, behaviors: tuple[types.Params, ...] = ()
   ) -> types.Params:
@@ -386,4 +403,5 @@ def spec_of(environment: Any, name: str) -> EnvironmentSpec:
     spec = agents.spec_of(environment, 'Chain-49')
     ```
   """
+  registry.check_specs(environment, name)
   return EnvironmentSpec(name, *vector.space_of(environment))

@@ -3,6 +3,7 @@
 import dataclasses
 import pickle
 
+import jax.numpy as jnp
 import pytest
 
 from bt_acme import assembly, behaviors
@@ -28,12 +29,18 @@ def test_kickstarting_without_flights_has_one_behavior():
 
 
 def test_a_jitted_behavior_is_checked():
-  growing = fakes.Proposing(1)
-  core = growing.make_core(3)
-  growing.make_core = lambda n: core._replace(step=lambda p, i, s: (1, (s,)))
+  def returning(state):
+    changed = fakes.Proposing(1)
+    core = changed.make_core(3)
+    changed.make_core = lambda n: core._replace(
+      init=lambda key: jnp.int32(0), step=lambda _, inputs, own: (1, state(own))
+    )
+    return changed
+
   for behavior, message in (
     (fakes.Proposing(2.7), "'mine' returns float32 of shape"),
-    (growing, r"'mine' turns a state of shapes \(\) into one of shapes"),
+    (returning(lambda own: (own,)), r"'mine' turns .* \(\(\), 'int32'\) into"),
+    (returning(lambda own: own * 0.5), "into .*'float32'"),
   ):
     config = fakes.make_config(config_lib.BTConfig)
     with pytest.raises(TypeError, match=message):

@@ -115,9 +115,6 @@ class BatchedCore:
     self._agent = agent
     self.matmul_precision = agent.config.network.matmul_precision
     self._core = agent.actor_core(evaluation=evaluation)
-    self._behaviors = tuple(
-      jax.device_put(behavior.params()) for behavior in agent.behaviors
-    )
 
   def init(
     self, epsilons: npt.ArrayLike, seed: int, first_environment: int
@@ -144,9 +141,17 @@ class BatchedCore:
       embedding=(),
     )
 
-  def arrange(self, variables: assembly.Variables) -> types.Params:
-    """Moves published variables to the device, arranged for the actor core."""
-    return self._agent.actor_params(jax.device_put(variables), self._behaviors)
+  def arrange(
+    self, variables: assembly.Variables, behaviors: tuple[types.Params, ...]
+  ) -> types.Params:
+    """Moves published variables to the device, arranged for the actor core.
+
+    Args:
+      variables: the variables.
+      behaviors: the result of `Agent.behavior_params`. They are not part of
+        this object, which equal agents share.
+    """
+    return self._agent.actor_params(jax.device_put(variables), behaviors)
 
   def with_embedding(
     self, params: types.Params, state: ActingState
@@ -164,7 +169,7 @@ class BatchedCore:
     """
 
     def make(variables: assembly.Variables) -> tuple[Any, ActingState]:
-      params = self.arrange(variables)
+      params = self.arrange(variables, self._agent.behavior_params())
       return params, self.with_embedding(params, self.init(np.zeros(num), 0, 0))
 
     return jax.eval_shape(make, self._agent.variable_shapes)

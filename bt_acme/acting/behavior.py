@@ -152,7 +152,11 @@ class Behavior(abc.ABC):
 
   @abc.abstractmethod
   def make_core(self, num_actions: int) -> behavior_core.BehaviorCore:
-    """Builds the core side for an environment with `num_actions` actions."""
+    """Builds the core side for an environment with `num_actions` actions.
+
+    Agents with the same behavior share the compiled core side, so what can
+    change belongs in `params()`.
+    """
 
   def params(self) -> types.Params:
     """Returns the parameters, the first argument of the core side's `step`."""
@@ -213,7 +217,7 @@ def make_core(
 
   Raises:
     TypeError: if the behavior proposes anything other than one integer, or if
-      the shapes of its state change.
+      the shapes or dtypes of its state change.
   """
   core = behavior.make_core(num_actions)
 
@@ -227,11 +231,14 @@ def make_core(
         f'behavior {behavior.name!r} returns {action.dtype} of shape '
         f'{action.shape}. Return one integer in [0, {num_actions}).'
       )
-    shapes, before = (jax.tree.map(jnp.shape, x) for x in (after, state))
-    if shapes != before:  # The core side would be compiled at every step.
+    kinds, before = (
+      jax.tree.map(lambda x: (jnp.shape(x), jnp.result_type(x).name), each)
+      for each in (after, state)
+    )
+    if kinds != before:  # The core side would be compiled again.
       raise TypeError(
-        f'behavior {behavior.name!r} turns a state of shapes {before} into '
-        f'one of shapes {shapes}. Return a state of equal shapes.'
+        f'behavior {behavior.name!r} turns a state of shapes and dtypes '
+        f'{before} into {kinds}. Return a state like that of `init`.'
       )
     return action, after
 

@@ -144,6 +144,7 @@ class InferenceServer:
         environment takes `memory_capacity * embedding_size` floats.
     """
     self._agent = agent
+    self._behaviors = agent.behavior_params()
     self._group_size = group_size
     self._num_groups = np.size(epsilons) // group_size
     self._core = grouped_core.GroupedCore(
@@ -184,7 +185,7 @@ class InferenceServer:
   def update_variables(self, variables: assembly.Variables) -> None:
     """Replaces the parameters; called from the serving thread."""
     is_first_update = self._params is None
-    self._params = self._core.batched.arrange(variables)
+    self._params = self._core.batched.arrange(variables, self._behaviors)
     if is_first_update:
       self._state = self._core.batched.with_embedding(self._params, self._state)
 

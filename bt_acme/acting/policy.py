@@ -56,6 +56,7 @@ class VectorPolicy:
       evaluation: whether to disable flights.
     """
     self._core, self._start, self._step = _compiled(agent.nameless, evaluation)
+    self._behaviors = agent.behavior_params()
     self._channels = agent.spec.frame_channels
     self._state = self._core.init(epsilons, seed, first_environment)
     self._variables: Any = None
@@ -72,7 +73,7 @@ class VectorPolicy:
     """
     is_first_update = self._params is None
     self._variables = variables
-    self._params = self._core.arrange(variables)
+    self._params = self._core.arrange(variables, self._behaviors)
     if is_first_update:
       self._start_embeddings(np.ones(len(self._state.stack), bool))
 

@@ -114,6 +114,12 @@ def _construct(
       f'env={name!r}: its constructor returned a {type(environment).__name__}. '
       'It must return a dm_env.Environment or a gymnasium.Env.'
     )
+  check_specs(environment, name)
+  return environment
+
+
+def check_specs(environment: dm_env.Environment, name: str) -> None:
+  """Raises ValueError unless observations are images and actions discrete."""
   action = environment.action_spec()
   dtype, shape = _kind_of(environment.observation_spec())
   if dtype != np.uint8 or len(shape) != 3 or 0 in shape:
@@ -127,7 +133,6 @@ def _construct(
       f'env={name!r} has actions {dtype} {shape}, which are not supported. '
       'Wrap it to take discrete actions numbered from 0.'
     )
-  return environment
 
 
 def _kind_of(spec: Any) -> tuple[Any, tuple[int, ...]]:

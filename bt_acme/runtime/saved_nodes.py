@@ -17,6 +17,7 @@ import numpy as np
 
 from bt_acme import assembly, files, untrusted, version
 from bt_acme.config import run as run_config
+from bt_acme.core import leaves
 from bt_acme.runtime import checkpoints, serialization
 
 _FILE = 'nodes'
@@ -47,12 +48,12 @@ def _checksum(behavior: Any) -> str:
   The name of an exported behavior is that of its directory, which may change,
   so the name cannot identify the behavior.
   """
-  leaves = jax.tree.leaves(behavior.params())
-  if not leaves:
+  params = leaves.tree_leaves(behavior.params())
+  if not params:
     return str(behavior.name)
   digest = hashlib.sha256()
-  for leaf in leaves:
-    digest.update(np.asarray(leaf).tobytes())
+  for leaf in params:
+    digest.update(leaf.tobytes())
   return digest.hexdigest()
 
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Literal
 
+import jax.numpy as jnp
 import numpy as np
 
 from bt_acme import untrusted
@@ -21,6 +22,7 @@ _DTYPES: Mapping[str, np.dtype] = {
   for name in (
     *('bool', 'int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32'),
     *('uint64', 'float16', 'float32', 'float64', 'complex64', 'complex128'),
+    jnp.bfloat16,
   )
 }
 _PLAIN = (type(None), bool, int, float, str)

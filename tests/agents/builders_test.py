@@ -5,7 +5,7 @@ import jax
 import numpy as np
 import pytest
 import reverb
-from acme import specs
+from acme import specs, wrappers
 from acme.agents.jax import builders
 from acme.utils import counting, loggers
 
@@ -30,6 +30,19 @@ def make_builder(kind):
   return agents.BTBuilder(
     base, [behaviors.Uniform(), behaviors.ActionRepeat()], transfer
   )
+
+
+def test_a_builder_refuses_other_environments_than_images_and_actions():
+  class Floats(fakes.MarkedEnvironment):
+    def observation_spec(self):
+      return specs.Array((8, 8, 3), np.float32)
+
+  wrapped = wrappers.ObservationActionRewardWrapper(fakes.MarkedEnvironment())
+  for environment, kind in ((Floats(), 'float32'), (wrapped, 'OAR')):
+    with pytest.raises(
+      ValueError, match=f"env='x' has .*{kind}.* uint8 images"
+    ):
+      agents.spec_of(environment, 'x')
 
 
 @pytest.fixture(name='run')
@@ -99,7 +112,7 @@ _LAYOUT = """
 import sys, time
 import bt_acme
 import launchpad as lp
-from acme import specs
+from acme import specs, wrappers
 from acme.jax.layouts import distributed_layout
 from bt_acme.runtime import launcher, supervisor
 from tests.agents import builders_test, fakes

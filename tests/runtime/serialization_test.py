@@ -3,6 +3,7 @@
 import io
 import json
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -30,6 +31,7 @@ def test_values_survive_a_round_trip(value):
     np.asfortranarray(np.arange(6, dtype=np.int16).reshape(2, 3)),
     np.arange(24).reshape(2, 3, 4)[:, ::2],
     np.array([True, False]),
+    np.array([0.5, -2]).astype(jnp.bfloat16),
     np.array(2.5 + 1j),
     np.zeros([0, 4], np.float32),
     np.array([np.nan, -0.0, 5e-324]),
