@@ -83,8 +83,7 @@ def estimate(
     _environments(
       agent,
       run.num_environments,
-      f'{_settings(run, "num_actors", "envs_per_actor")}, '
-      f'sequence_period={replay.sequence_period}',
+      f'{_num_environments(run)}, sequence_period={replay.sequence_period}',
       block,
       has_memories=run.inference == 'local' or not has_accelerator,
     ),
@@ -151,7 +150,7 @@ def estimate_server(
   )
   # Padding uses an additional group.
   params, *states = core.shapes(run.num_environments + run.group_size)
-  settings = _settings(run, 'num_actors', 'envs_per_actor')
+  settings = _num_environments(run)
   if has_rewards:
     settings += _memory_settings(agent)
   return [
@@ -200,6 +199,12 @@ def check(
 def _settings(group: Any, *names: str) -> str:
   """Formats some settings of a group with their values."""
   return ', '.join(f'{name}={getattr(group, name)!r}' for name in names)
+
+
+def _num_environments(run: run_config.RunConfig) -> str:
+  if run.uses_launchpad:
+    return _settings(run, 'num_actors', 'envs_per_actor')
+  return f'{run.environments_setting}={run.num_environments}'
 
 
 def _environments(

@@ -17,6 +17,7 @@ _RANDOM = 1.0  # The epsilon of a random policy.
 _WINDOW = 100  # Episodes in each mean of a learning curve.
 _FILM_FRAMES = 300
 
+_NUM_ENVIRONMENTS = 16  # The default of `pretrain` and `train`.
 Names = str | Sequence[str]
 
 
@@ -134,12 +135,15 @@ def _command(behavior: behaviors.Exported) -> str:
   config, spec = behavior.agent.config, behavior.agent.spec
   defaults = names.defaults_of(type(config))
   num_envs = len(environments.names_in(spec.name))
-  is_default = num_envs <= run_config.RunConfig.evaluation_episodes
+  at_least = {
+    'evaluation_episodes': run_config.RunConfig.evaluation_episodes,
+    'num_environments': _NUM_ENVIRONMENTS,
+  }
   settings = {
     'max_actor_steps': behavior.actor_steps,
     'preset': 'paper',
     'num_stacked': spec.num_stacked,
-    **({} if is_default else {'evaluation_episodes': num_envs}),
+    **{name: num_envs for name, n in at_least.items() if n < num_envs},
     **_of_run(behavior),
     **{k: v for k, v in names.flat(config).items() if v != defaults[k]},
   }

@@ -217,6 +217,12 @@ def _finished(
   _, own = assembly.without_behaviors(run.agent, run.variables)
   # The recorded checksum may depend on the versions of Python and NumPy.
   if exported_folder.checksum(added.variables) != exported_folder.checksum(own):
+    checks.require(
+      added.actor_steps >= run.actor_steps,
+      f'workdir={str(folder)!r} continued to {run.actor_steps} actor steps, '
+      f'but its policy in the bank has {added.actor_steps}. Choose another '
+      'bank.',
+    )
     _check_unused(bank, folder.name)
   checks.require(
     steps >= settings['max_actor_steps'],

@@ -203,6 +203,14 @@ class RunConfig:
     return self.lp_launch_type == 'ray'
 
   @property
+  def environments_setting(self) -> str:
+    """The settings that determine `num_environments`, for errors."""
+    flags = 'num_actors * envs_per_actor'
+    if self.uses_launchpad:
+      return flags
+    return f'num_environments (in launch scripts, {flags})'
+
+  @property
   def num_environments(self) -> int:
     """The total number of environments of all actors."""
     return self.num_actors * self.envs_per_actor

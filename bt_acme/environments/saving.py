@@ -7,6 +7,7 @@ raised, and a resumed run starts new episodes. Pickle is not used, because
 resuming a run from an untrusted source could then execute arbitrary code.
 """
 
+import inspect
 from typing import Any
 
 # The result of `state()` of an environment: values for JSON and NumPy.
@@ -35,6 +36,9 @@ def state_of(environment: Any) -> State:
 
 def can_be_saved(owner: object) -> bool:
   """Returns whether an environment or a policy can save its own state."""
-  # Some have attributes of these names that are not methods.
-  methods = (getattr(owner, name, None) for name in ('state', 'restore'))
+  # Some have attributes of these names that are not methods, and wrappers may
+  # forward the methods of what they wrap, which do not save the wrapper.
+  methods = (
+    inspect.getattr_static(owner, name, None) for name in ('state', 'restore')
+  )
   return all(map(callable, methods))

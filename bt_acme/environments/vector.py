@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import dm_env
 import numpy as np
 
+from bt_acme.config import checks
 from bt_acme.environments import saving
 
 # The result of `VectorEnvironment.state`; its type depends on the class.
@@ -61,9 +62,16 @@ class VectorEnvironment:
       environments: one or more environments with equal `space_of`.
 
     Raises:
-      ValueError: if they differ.
+      ValueError: if they differ, or if two of them are the same object.
     """
     self.environments = tuple(environments)
+    # An adapter has the environment of another library as `_env`.
+    inner = {id(getattr(each, '_env', each)) for each in self.environments}
+    checks.require(
+      len(inner) == len(self.environments),
+      'The constructor of an environment returned the same object twice. '
+      'Create a new environment in each call.',
+    )
     spec = self.environments[0].observation_spec()
     self._expected = tuple(spec.shape), np.dtype(spec.dtype)
     # Whether an episode has ended, bool [N]; None if unknown.

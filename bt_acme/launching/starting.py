@@ -172,7 +172,7 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   """Raises ValueError if the settings of a run are invalid on this machine."""
   num_names = len(environments.names_in(run.env))
   for name, value in (
-    ('num_actors * envs_per_actor', run.num_environments),
+    (run.environments_setting, run.num_environments),
     # One evaluator plays all episodes of an evaluation.
     ('evaluation_episodes', run.num_evaluators and run.evaluation_episodes),
   ):

@@ -226,7 +226,8 @@ class SequenceSink:
       raise ValueError(
         f'num_stacked={num_stacked} does not match the observations: every '
         'frame of a stack must be the newest frame of some step. Use '
-        'num_stacked=1 for observations that are not stacks of frames.'
+        'num_stacked=1 for observations that are not stacks of frames, or give '
+        'your environment an attribute num_stacked = 1.'
       )
 
   def _unstack(self, observation: np.ndarray) -> np.ndarray:

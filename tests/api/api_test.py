@@ -326,6 +326,11 @@ def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
     learn(workdir=tmp_path / 'elsewhere')
   with pytest.raises(ValueError, match='=400, not with 800. Keep'):
     learn(max_actor_steps=800)
+  shutil.copytree(tmp_path / 'runs', tmp_path / 'longer')
+  later = bt_acme.load_run(tmp_path / 'longer' / names[1]).resume(480)
+  message = f'continued to {later.actor_steps} actor steps, .* bank has 4'
+  with pytest.raises(ValueError, match=message):
+    learn(workdir=tmp_path / 'longer')
   first, second = (tmp_path / 'runs' / name for name in names)
   shutil.rmtree(second)
   shutil.copytree(first, second)
@@ -803,6 +808,10 @@ def test_a_behavior_without_logs_has_no_curve(behavior):
   card = bt_acme.describe(behavior)
   assert 'curve' not in card.markdown and not card.pictures
   assert 'seed=' not in card.markdown
+  many = vars(behavior) | {'agent': behavior.agent.named(','.join('x' * 18))}
+  code = card_text._command(types.SimpleNamespace(**many))
+  for name in ('evaluation_episodes', 'num_environments'):
+    assert f'  {name}=18,' in code
   record = {'agent': 'x', 'config': {}, 'run': {'unknown': 1}}
   path = pathlib.Path(behavior.folder).parent / 'config.json'
   path.write_text(json.dumps(record))

@@ -3,6 +3,7 @@
 import functools
 import itertools
 
+import dm_env
 import jax
 import numpy as np
 import pytest
@@ -138,6 +139,20 @@ def test_the_error_names_an_environment_that_cannot_be_saved(attributes):
     saving.SaveNotSupportedError, match='Other cannot.*new episodes.*restore'
   ):
     vector.VectorEnvironment([kind()]).state()
+
+
+def test_a_wrapper_does_not_save_itself_with_what_it_wraps():
+  class Wrapper(dm_env.Environment):
+    inner = fakes.MarkedEnvironment()
+    reset, step = inner.reset, inner.step
+    observation_spec, action_spec = inner.observation_spec, inner.action_spec
+
+    def __getattr__(self, name):
+      return getattr(self.inner, name)
+
+  assert callable(Wrapper().state)
+  with pytest.raises(saving.SaveNotSupportedError, match='Wrapper cannot'):
+    vector.VectorEnvironment([Wrapper()]).state()
 
 
 def test_a_replay_that_leads_to_another_observation_is_refused():

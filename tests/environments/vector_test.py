@@ -1,5 +1,7 @@
 """Tests that each environment of a vector steps as it would alone."""
 
+import types
+
 import dm_env
 import numpy as np
 import pytest
@@ -66,6 +68,14 @@ def test_environments_must_have_equal_spaces():
   for other, end in ((obstacles, '1, 3'), (stacked, '3, 7')):
     with pytest.raises(ValueError, match=rf'1, 7\) and \(\(7, 7, 3\), {end}\)'):
       vector.VectorEnvironment([one, other])
+
+
+def test_environments_must_be_different_objects():
+  (one,) = _make(1)
+  shared = types.SimpleNamespace(_env=one)
+  for pair in ([one, one], [shared, types.SimpleNamespace(_env=one)]):
+    with pytest.raises(ValueError, match='the same object twice. Create a new'):
+      vector.VectorEnvironment(pair)
 
 
 def test_an_environment_that_breaks_the_rules_is_named():
