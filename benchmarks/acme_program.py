@@ -33,6 +33,9 @@ class _Layout(distributed_layout.DistributedLayout):
   def counter(self) -> Any:
     return super().counter()
 
+  def coordinator(self, *args: Any) -> Any:
+    return super().coordinator(*args)
+
   def learner(self, *args: Any) -> Any:
     return super().learner(*args)
 

@@ -11,6 +11,7 @@ from acme.utils import counting, loggers
 
 from bt_acme import assembly
 from bt_acme import learner as learner_lib
+from bt_acme.config import checks
 from bt_acme.core import types
 from bt_acme.replay import blocks, priority_updates
 from bt_acme.replay import sampler as sampler_lib
@@ -77,6 +78,13 @@ class Learner(learner_lib.Learner, acme.Learner):
     done. The devices never hold more than two batches.
     """
     sample = next(self._dataset)
+    # JAX has no 64-bit integers by default. Reverb ignores unknown keys.
+    checks.require(
+      sample.keys.dtype == np.uint64,
+      f'The keys of the sequences are {sample.keys.dtype}, not uint64, because '
+      'the layout has moved the batch to a device. Pass device_prefetch=False '
+      'to the layout; the dataset prefetches batches itself.',
+    )
     self.start(sample)
     self.replay_size = sample.table_size
     variables = None

@@ -138,10 +138,10 @@ def BTBuilder(
         f'{name}={value!r} needs an agents.R2D2Builder. Choose {default!r} for '
         'an agent of dm-acme.'
       )
-  if environment_spec is None:
+  if not isinstance(environment_spec, specs.EnvironmentSpec):
     raise ValueError(
-      'environment_spec=None, but a builder of dm-acme needs a spec. Pass '
-      'acme.make_environment_spec(environment).'
+      f'environment_spec={environment_spec!r}, but a builder of dm-acme needs '
+      'another spec. Pass acme.make_environment_spec(environment).'
     )
   return external.WrappedBuilder(
     base_builder,

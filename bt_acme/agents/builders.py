@@ -18,6 +18,7 @@ from bt_acme import assembly
 from bt_acme import config as config_lib
 from bt_acme.agents import acme_actor
 from bt_acme.agents import acme_learner as learner_lib
+from bt_acme.config import checks
 from bt_acme.core import epsilon as epsilon_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.replay import blocks, priority_updates, sequences
@@ -137,12 +138,18 @@ class AgentBuilder(builders.ActorLearnerBuilder):
       variable_source: the learner.
 
     Raises:
-      ValueError: if `variable_source` is None, or `adder` is another adder.
+      ValueError: if `variable_source` is None, or if the policy or the adder is
+        another one.
     """
     if not isinstance(adder, (sequences.SequenceSink, type(None))):
       raise ValueError(
         f'adder={adder!r} is not a sink. Pass the result of make_adder.'
       )
+    checks.require(
+      isinstance(policy_network, ActingMode),
+      f'policy_network={policy_network!r} is another policy. Pass the result '
+      'of make_policy.',
+    )
     if variable_source is None:
       raise ValueError(
         'variable_source=None, but an actor fetches its parameters from a '
@@ -198,6 +205,21 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     )
 
 
+def _agent(config: Any, spec: Any, config_class: type) -> assembly.Agent:
+  """Returns an agent; raises ValueError for the arguments of another one."""
+  checks.require(
+    type(config) is config_class,
+    f'config is a {type(config).__name__}, but this builder needs the '
+    f'{config_class.__name__} of bt_acme. Choose the builder of your agent.',
+  )
+  checks.require(
+    isinstance(spec, assembly.EnvironmentSpec),
+    f'spec is a {type(spec).__module__}.{type(spec).__name__}. Pass the result '
+    'of bt_acme.agents.spec_of(environment, NAME).',
+  )
+  return assembly.Agent(config, spec)
+
+
 class R2D2Builder(AgentBuilder):
   """Builds R2D2 (Kapturowski et al. 2019), which learns with Peng's Q(lambda).
 
@@ -223,7 +245,7 @@ class R2D2Builder(AgentBuilder):
       config: the settings of the agent.
       spec: the spec of the environment, from `bt_acme.agents.spec_of`.
     """
-    super().__init__(assembly.Agent(config, spec))
+    super().__init__(_agent(config, spec, config_lib.R2D2Config))
 
 
 class NGUBuilder(AgentBuilder):
@@ -254,4 +276,4 @@ class NGUBuilder(AgentBuilder):
         a constant reward.
       spec: the spec of the environment, from `bt_acme.agents.spec_of`.
     """
-    super().__init__(assembly.Agent(config, spec))
+    super().__init__(_agent(config, spec, config_lib.NGUConfig))

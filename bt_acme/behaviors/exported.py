@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import jax
 import numpy as np
+from absl import logging
 
 from bt_acme import config as config_lib
 from bt_acme.acting import behavior
@@ -94,6 +95,13 @@ class Exported(behavior.Behavior):
     self._epsilon = epsilon
     has_rewards = self.statistics is not None
     self._recompute = has_rewards and reward_input == 'recompute'
+    if self.agent.intrinsic is not None and not has_rewards:
+      logging.warning(
+        '%s=%r has no statistics of its intrinsic reward. Its policy observes '
+        'zeros instead of rewards.',
+        self._setting,
+        self.folder,
+      )
 
   def validate(
     self, observation_shape: Sequence[int], action_spec: behavior.ActionSpec

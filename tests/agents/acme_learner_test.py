@@ -43,6 +43,14 @@ def test_a_batch_is_requested_before_the_previous_step_finishes():
   assert len(logger.data) == learner.learner_steps == 5
 
 
+def test_keys_that_a_device_has_truncated_are_refused():
+  (sample,) = fakes.make_samples(1)
+  sample = sample._replace(keys=jax.device_put(sample.keys))
+  learner = make_learner(make_agent(), iter([sample]))
+  with pytest.raises(ValueError, match='uint32, not .* device_prefetch=False'):
+    learner.step()
+
+
 def test_metrics_of_sampling_and_target_updates():
   logger = loggers.InMemoryLogger()
   samples = fakes.make_samples(5)

@@ -98,6 +98,18 @@ def test_acts_and_learns_in_an_environment_loop(run):
   assert learner.largest_priority() > 1
 
 
+def test_a_builder_refuses_the_arguments_of_another():
+  ngu, r2d2 = fakes.make_config(config_lib.NGUConfig), fakes.make_config()
+  for build, other in ((agents.NGUBuilder, r2d2), (agents.R2D2Builder, ngu)):
+    with pytest.raises(
+      ValueError, match='config is a .* but this builder needs'
+    ):
+      build(other, fakes.SPEC)
+  spec = specs.make_environment_spec(fakes.MarkedEnvironment())
+  with pytest.raises(ValueError, match='acme.specs.EnvironmentSpec. Pass the'):
+    agents.R2D2Builder(r2d2, spec)
+
+
 def test_the_builder_has_acmes_interface():
   builder = make_builder('r2d2')
   assert isinstance(builder, builders.ActorLearnerBuilder)
@@ -105,6 +117,8 @@ def test_the_builder_has_acmes_interface():
     builder.make_actor(jax.random.key(0), builder.make_policy())
   with pytest.raises(ValueError, match="adder='sink' is not a sink"):
     builder.make_actor(jax.random.key(0), builder.make_policy(), 'sink')
+  with pytest.raises(ValueError, match='policy_network=.* of make_policy'):
+    builder.make_actor(jax.random.key(0), len, variable_source=builder)
   assert builder.make_policy().epsilon == 0.01
 
 

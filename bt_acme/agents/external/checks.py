@@ -121,7 +121,11 @@ def _output_shapes(
       state = networks.initial_state.apply(params, key, 1)
       params = networks.forward.init(key, observations, state)
       return networks.forward.apply(params, key, observations, state)[0]
-    return networks.apply(networks.init(key), observations)
+    params = networks.init(key)
+    try:
+      return networks.apply(params, observations)
+    except (TypeError, ValueError):  # A noisy network also needs a random key.
+      return networks.apply(params, key, observations)
 
   shapes = jax.eval_shape(outputs, jax.random.PRNGKey(0))
   return [leaf.shape[1:] for leaf in jax.tree.leaves(shapes)]

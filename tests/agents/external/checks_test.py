@@ -1,5 +1,6 @@
 """Tests that incompatible agents, behaviors and environments are rejected."""
 
+import dataclasses
 import types
 
 import jax
@@ -12,7 +13,17 @@ from bt_acme import agents, behaviors
 from tests.agents.external import peers, scripted
 
 
-@pytest.mark.parametrize('factory', (peers.dqn_networks, peers.r2d2_networks))
+def _noisy_networks(spec):
+  networks = peers.dqn_networks(spec)
+  apply = lambda params, key, shown: networks.apply(  # noqa: E731
+    params, shown + jax.random.normal(key, [])
+  )
+  return dataclasses.replace(networks, apply=apply)
+
+
+@pytest.mark.parametrize(
+  'factory', (peers.dqn_networks, peers.r2d2_networks, _noisy_networks)
+)
 def test_network_of_another_size_is_rejected_with_both_shapes(factory):
   spec = scripted.discrete_spec()
   if factory is peers.r2d2_networks:
