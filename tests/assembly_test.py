@@ -39,8 +39,12 @@ def test_a_jitted_behavior_is_checked():
 
   for behavior, message in (
     (fakes.Proposing(2.7), "'mine' returns float32 of shape"),
-    (returning(lambda own: (own,)), r"'mine' turns .* \(\(\), 'int32'\) into"),
+    (
+      returning(lambda own: (own,)),
+      "turns a state of .*'int32'.* into",
+    ),
     (returning(lambda own: own * 0.5), "into .*'float32'"),
+    (returning(lambda own: None), r'into .*None\), \[\]'),
   ):
     config = fakes.make_config(config_lib.BTConfig)
     with pytest.raises(TypeError, match=message):

@@ -231,14 +231,11 @@ def make_core(
         f'behavior {behavior.name!r} returns {action.dtype} of shape '
         f'{action.shape}. Return one integer in [0, {num_actions}).'
       )
-    kinds, before = (
-      jax.tree.map(lambda x: (jnp.shape(x), jnp.result_type(x).name), each)
-      for each in (after, state)
-    )
-    if kinds != before:  # The core side would be compiled again.
+    kind, before = map(_kind_of, (after, state))
+    if kind != before:  # The core side would be compiled again.
       raise TypeError(
-        f'behavior {behavior.name!r} turns a state of shapes and dtypes '
-        f'{before} into {kinds}. Return a state like that of `init`.'
+        f'behavior {behavior.name!r} turns a state of {before} into {kind}. '
+        'Return the structure, shapes and dtypes of `init`.'
       )
     return action, after
 
@@ -255,6 +252,12 @@ def make_core(
   if type(behavior).make_host is Behavior.make_host:
     jax.eval_shape(first_step, behavior.params())
   return core._replace(step=step)
+
+
+def _kind_of(state: HostState) -> tuple[Any, list[Any]]:
+  """Returns the structure of a state, and shapes and dtypes of its leaves."""
+  leaves, structure = jax.tree.flatten(state)
+  return structure, [(jnp.shape(x), jnp.result_type(x).name) for x in leaves]
 
 
 def make_hosts(

@@ -97,8 +97,10 @@ def load_agent(
   """
   if isinstance(source, str) and source in named_behaviors.BUILT_IN:
     source = named_behaviors.BUILT_IN[source]()
-  if isinstance(source, behaviors.Behavior) and not isinstance(
-    source, behaviors.Exported
+  # A subclass of an exported behavior may act differently.
+  if (
+    isinstance(source, behaviors.Behavior)
+    and type(source) is not behaviors.Exported
   ):
     checks.require(
       bool(env), f'env={env!r}: name an environment for {source.name!r}.'

@@ -236,6 +236,8 @@ def _read_statistics(
     return None
   if agent.intrinsic is None:
     raise ValueError('statistics must be null without an intrinsic reward')
+  # An earlier version did not have all statistics.
+  values = {**reward_lib.NO_STATISTICS._asdict(), **values}
   statistics = reward_lib.IntrinsicStatistics(
     **{name: np.float64(value) for name, value in values.items()}
   )

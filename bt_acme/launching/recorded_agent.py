@@ -52,7 +52,7 @@ def start_options(
   """
   origins = [
     (x.source, x.params_sha256)
-    if isinstance(x, behaviors.Exported)
+    if type(x) is behaviors.Exported  # A subclass may act differently.
     else (x.name, x.name)
     for x in agent.behaviors
   ]
@@ -147,7 +147,7 @@ def _behaviors(
       )
     else:
       behavior = named_behaviors.load(str(copies.get(i, name)))
-    if checksums and isinstance(behavior, behaviors.Exported):
+    if checksums and type(behavior) is behaviors.Exported:
       checks.require(
         behavior.params_sha256 == checksums[i],
         f'{behavior.source!r} is not the behavior that the run transfers: its '
@@ -218,7 +218,7 @@ def _not_kept(
   return {
     i: behavior
     for i, behavior in enumerate(agent.behaviors)
-    if isinstance(behavior, behaviors.Exported) and i not in copies
+    if type(behavior) is behaviors.Exported and i not in copies
   }
 
 

@@ -91,7 +91,8 @@ class Score(NamedTuple):
     greedy_extra_share: the share of greedy decisions that selected the extra
       action.
     flight_share: the share of steps within flights.
-    cells: cells visited per episode, if the environment has cells.
+    cells: cells visited per episode of evaluations by `launch/evaluate.py`, if
+      the environment has cells.
     intrinsic_return: the mean intrinsic return.
   """
 

@@ -42,7 +42,8 @@ def runs(tables: Sequence[claims.Table]) -> list[claims.Run]:
 def of_folder(runs: Iterable[claims.Run], folder: pathlib.Path) -> Results:
   """Reads the existing results of runs, published or in a directory.
 
-  Those in the directory take precedence.
+  Those in the directory take precedence. Published results may have used other
+  behaviors than those that were pre-trained in the directory.
   """
   runs = list(runs)
   found = {run: run.result(folder) for run in runs}

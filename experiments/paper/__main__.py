@@ -110,12 +110,29 @@ def _specs(options: argparse.Namespace) -> list[runs.RunSpec]:
 
 
 def _plan(options: argparse.Namespace) -> str:
-  return plan_and_status.plan(options.folder, _specs(options), options.slots)
+  specs = _part(_specs(options), *options.shard)
+  return plan_and_status.plan(options.folder, specs, options.slots)
+
+
+def _part(
+  specs: Sequence[runs.RunSpec], part: int, parts: int
+) -> list[runs.RunSpec]:
+  """Returns one of several parts; a run's final evaluation is in its part."""
+  owners = [
+    spec.needs[0].run.id if spec.stage == runs.FINAL_EVALUATION else spec.id
+    for spec in specs
+  ]
+  numbers = {owner: i for i, owner in enumerate(dict.fromkeys(owners))}
+  return [
+    spec
+    for spec, owner in zip(specs, owners, strict=True)
+    if numbers[owner] % parts == part - 1
+  ]
 
 
 def _make(options: argparse.Namespace) -> int:
   """Executes runs and, unless the command is `work`, makes the report."""
-  folder, (part, parts) = options.folder, options.shard
+  folder = options.folder
   specs = _specs(options)
   slots_lib.check(options.slots)
   folder.claim()
@@ -124,7 +141,7 @@ def _make(options: argparse.Namespace) -> int:
     print(_plan(options), flush=True)
   ended = workers.Worker(
     folder.path,
-    specs[part - 1 :: parts],
+    _part(specs, *options.shard),
     options.slots,
     hours=options.hours,
     say=lambda line: print(line, flush=True),

@@ -448,6 +448,14 @@ def test_evaluate(bt, behavior):
   forward = behaviors.FromCallable(lambda seed: lambda *_: 2, 'forward')
   played = bt_acme.evaluate(forward, env=larger, episodes=2)
   assert {*played.recordings[0].actions} == {2}
+
+  class Masked(behaviors.Exported):
+    def make_core(self, num_actions):
+      core = super().make_core(num_actions)
+      return core._replace(step=lambda *_: (2, core.step(*_)[1]))
+
+  played = bt_acme.evaluate(Masked(behavior.folder), env=larger, episodes=2)
+  assert {*played.recordings[0].actions} == {2}
   with pytest.raises(ValueError, match="env='': name an environment for 'uni"):
     bt_acme.evaluate('uniform')
   with pytest.raises(ValueError, match="folder='nowhere' is neither"):

@@ -151,7 +151,7 @@ _DAMAGED = 'behavior.json is missing or damaged .*. Export the behavior again'
     (lambda f: edit(f, agent='DQN'), _DAMAGED),
     (lambda f: edit(f, config={'x': 1}), 'no setting named'),
     (lambda f: edit(f, environment={}), _DAMAGED),
-    (lambda f: edit(f, statistics={}), _DAMAGED),
+    (lambda f: edit(f, statistics={'other': 0}), _DAMAGED),
     (
       lambda f: edit(f, 'statistics', error_mean=[1, 2]),
       r'error_mean=\[1. 2.\] must be a number',

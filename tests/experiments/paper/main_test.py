@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from experiments import launching
-from experiments.harness import dataset
+from experiments.harness import dataset, runs
 from experiments.paper import __main__ as paper
 from experiments.paper import captions, required_runs, scales
 from tests.experiments.harness import fakes
@@ -237,3 +237,17 @@ def test_a_real_run(tmp_path):
   assert [point.actor_steps for point in points] == [*range(0, 1_501, 300)]
   (final,) = fakes.scores_of(data, run.run_id, dataset.FINAL)
   assert final.episodes == 50
+
+
+def test_parts_share_the_transfer_runs_and_keep_their_evaluations():
+  request = required_runs.Request(('table3',))
+  specs = required_runs.declared(request, scales.get('gpu'))
+  parts = [paper._part(specs, number, 4) for number in (1, 2, 3, 4)]
+  ids = [spec.id for part in parts for spec in part]
+  assert sorted(ids) == sorted(spec.id for spec in specs)
+  counts = [sum(x.stage == runs.TRANSFER for x in part) for part in parts]
+  assert max(counts) - min(counts) <= 1 < min(counts)
+  for part in parts:
+    own = {spec.id for spec in part}
+    finals = [x for x in part if x.stage == runs.FINAL_EVALUATION]
+    assert finals and all(x.needs[0].run.id in own for x in finals)
