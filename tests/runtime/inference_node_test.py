@@ -69,7 +69,9 @@ def first_actions(agent, compiling):
     policy=server_lib.RemotePolicy(inference_server_test.client_of(node), 1, 1),
     scores=scores,
   )
-  environment = vector.VectorEnvironment([fakes.MarkedEnvironment()] * GROUP)
+  environment = vector.VectorEnvironment(
+    [fakes.MarkedEnvironment() for _ in range(GROUP)]
+  )
   compiling.clear()
   with concurrent.futures.ThreadPoolExecutor(1) as threads:
     actions = threads.submit(actor.select_actions, environment.reset())
