@@ -141,7 +141,7 @@ def BTBuilder(
   if not isinstance(environment_spec, specs.EnvironmentSpec):
     raise ValueError(
       f'environment_spec={environment_spec!r}, but a builder of dm-acme needs '
-      'another spec. Pass acme.make_environment_spec(environment).'
+      'the spec of dm-acme. Pass acme.make_environment_spec(environment).'
     )
   return external.WrappedBuilder(
     base_builder,

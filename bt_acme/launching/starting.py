@@ -273,7 +273,7 @@ def _run_in_process(
       finished = engine.run(callbacks)
     except ValueError as error:
       # A script reports other ValueErrors as wrong flags.
-      if engine.is_running and make_display is None:
+      if engine.has_started and make_display is None:
         raise RuntimeError('The run failed.') from error
       raise
     interrupt = noted()

@@ -138,5 +138,5 @@ def test_an_actor_takes_granted_steps_and_fetches_periodically(tmp_path):
     'lease step step lease step fetch step step lease step fetch step'
   )
   assert text.count('step') == 105 and text.count('fetch') == 105 // 3
-  # Two reports of 32 * n steps in each environment, and one at the end.
+  # A report after every 32 calls, and one at the end.
   assert [x for x in calls if isinstance(x, int)] == [66, 64, 64, 18]

@@ -77,7 +77,7 @@ class InProcess:
     self._initial_params = initial_params
     self._should_stop = should_stop
     self._states: Mapping[str, Any] | None = None  # Until they are restored.
-    self.is_running = False  # Whether all nodes have started.
+    self.has_started = False  # Whether all nodes have started.
     context = node.Context(
       lambda seconds: should_stop(),
       lambda handler: None,
@@ -105,7 +105,7 @@ class InProcess:
     with contextlib.ExitStack() as stack:
       stack.enter_context(freed_memory.kept())
       self._start(stack)
-      self.is_running = True
+      self.has_started = True
       while True:
         for evaluator in self._evaluators:
           while not self._should_stop() and evaluator.iterate() == node.AT_ONCE:
