@@ -23,7 +23,7 @@ AT_MOST = {
   'lines of code in benchmarks': 2_558,
   'classes': 246,
   'public class names that several classes have': 2,
-  'lines of tests': 30_145,
+  'lines of tests': 30_181,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

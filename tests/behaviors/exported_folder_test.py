@@ -208,6 +208,15 @@ def test_absurd_values(folder, keys, name, values):
     refused(folder, f'{name}=' if keys == ('statistics',) else 'behavior.json')
 
 
+def test_missing_statistics_are_0_and_none_at_all_are_reported(folder, caplog):
+  edit(folder, 'statistics', error_mean=...)
+  assert behaviors.Exported(str(folder)).statistics.error_mean == 0
+  assert 'no statistics' not in caplog.text
+  edit(folder, statistics=None)
+  assert behaviors.Exported(str(folder)).statistics is None
+  assert 'no statistics of its intrinsic reward' in caplog.text
+
+
 def test_a_missing_folder(tmp_path):
   # No file system has names of 5,000 bytes.
   for folder in (str(tmp_path / 'b'), 'b' * 5000):

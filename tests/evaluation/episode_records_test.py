@@ -12,6 +12,7 @@ from bt_acme.config import names
 from bt_acme.core import types
 from bt_acme.environments import minigrid
 from bt_acme.evaluation import Evaluator, control_view, episode_records
+from bt_acme.evaluation import evaluator as evaluator_lib
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
@@ -103,6 +104,21 @@ def test_a_film_ends_although_the_episode_does_not(made):
   film = episode_records.film(agent.named('endless'), learned, **settings)
   assert Image.open(io.BytesIO(film)).n_frames <= 3
   assert environment._env.step_count < 1_000
+
+
+def test_slow_steps_do_not_delay_a_stop(made, monkeypatch):
+  agent, learned = made
+  stops = []
+  for seconds in (0, 1000):
+    monkeypatch.setattr(evaluator_lib, '_SECONDS_TO_STOP', seconds)
+    evaluator, steps = Evaluator(agent, episodes=2, seed=5), []
+    rows = evaluator.run(
+      *learned[1:],
+      should_stop=lambda: True,
+      on_step=lambda *_, steps=steps: steps.append(1),
+    )
+    stops.append((len(rows), len(steps)))
+  assert stops[0] == (0, 1) != stops[1]
 
 
 def test_an_agent_without_flights_starts_none():

@@ -5,7 +5,9 @@ import lzma
 import pathlib
 import pickle
 import shutil
+import types
 
+import jax
 import numpy as np
 import pytest
 
@@ -102,6 +104,15 @@ def test_parameters_identify_a_behavior_and_else_its_name(tmp_path):
     for name in 'ab'
   )
   assert one == moved and len(set(one)) == len(one) > 1
+
+
+def test_a_random_key_is_part_of_the_checksum():
+  keyed = (
+    types.SimpleNamespace(params=lambda s=s: jax.random.key(s))
+    for s in (0, 0, 1)
+  )
+  one, same, other = map(saved_nodes._checksum, keyed)
+  assert one == same != other
 
 
 @pytest.fixture(name='old_run')
