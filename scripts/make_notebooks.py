@@ -110,6 +110,11 @@ def main() -> None:
       sys.exit(f'error: no notebooks {unknown}; choose from {known}')
     for name in sys.argv[2:]:
       execute(FOLDER / f'{name}.py')
+  elif sys.argv[1:]:
+    sys.exit(
+      f'error: {sys.argv[1]} is unknown. Without arguments, all notebooks are '
+      'written; --execute NAME ... also executes those that are named.'
+    )
   for source in sources:
     source.with_suffix('.ipynb').write_text(make(source))
 

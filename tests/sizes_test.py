@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_017,
+  'lines of code': 24_075,
   'lines of code in bt_acme/runtime': 4_257,
   'lines of code in experiments': 4_488,
   'lines of code in benchmarks': 2_558,
   'classes': 246,
   'public class names that several classes have': 2,
-  'lines of tests': 30_181,
+  'lines of tests': 30_280,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

@@ -8,7 +8,7 @@ from typing import Any
 from bt_acme import assembly, behaviors, environments
 from bt_acme.api import evaluating, loading
 from bt_acme.behaviors import cards
-from bt_acme.config import names
+from bt_acme.config import checks, names
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import episode_records, logs, plots, tables
 from bt_acme.runtime import workdir
@@ -50,8 +50,8 @@ def describe(
     The card.
 
   Raises:
-    ValueError: if the behavior cannot be loaded, or if an environment is
-      unknown or has other observations or actions.
+    ValueError: if the behavior cannot be loaded, if an environment is unknown
+      or has other observations or actions, or if another argument is invalid.
 
   Example:
     ```python
@@ -61,6 +61,12 @@ def describe(
     card.save('runs/card')
     ```
   """
+  for name, value, declared in (
+    ('notes', notes, checks.setting('')),
+    ('episodes', episodes, checks.setting(100, above=0)),
+    ('epsilon', epsilon, checks.setting(0.05, minimum=0, maximum=1)),
+  ):
+    checks.check_value(name, value, declared)
   if not isinstance(behavior, behaviors.Exported):
     behavior = loading.load_behavior(behavior)
   envs, videos = (_single_names(given) for given in (envs, videos))

@@ -66,9 +66,10 @@ class Evaluation:
 
   @functools.cached_property
   def cells(self) -> npt.NDArray[np.int64] | None:
-    """Number of distinct cells visited, int64 [episodes].
+    """Number of distinct cells in which the agent acted, int64 [episodes].
 
-    It is None if the environment has no cells.
+    The cell in which an episode ends, such as a goal, does not count. The
+    result is None if the environment has no cells.
     """
     if not any(recording.cells for recording in self.recordings):
       return None

@@ -45,7 +45,8 @@ class EvaluationConfig:
     max_video_steps: Maximum length of the video in actor steps.
     output: CSV file with one row per episode, written after the last episode;
       must not exist yet. Empty writes no file. In MiniGrid, the column `cells`
-      is the number of cells that the agent visited.
+      is the number of cells in which the agent acted, so without the cell in
+      which the episode ended.
   """
 
   behavior: str = ''

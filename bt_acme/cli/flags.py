@@ -155,7 +155,7 @@ def _parse(config_class: type | None, argv: list[str]) -> list[str]:
   """Parses the flags; exits after `--help` or a user error."""
   options = argv[1 : argv.index('--')] if '--' in argv else argv[1:]
   if {'--help', '-help', '-h'} & set(options):
-    print(_help(argv[0], config_class))
+    output.show(_help(argv[0], config_class))
     sys.exit(0)
   try:
     rest: list[str] = FLAGS(argv)

@@ -184,14 +184,16 @@ def require_defaults(settings: Any, *names: str, without: str) -> None:
   Args:
     settings: a dataclass of settings.
     *names: the names of the settings.
-    without: another setting and its value, with which they have no effect.
+    without: another setting and its value, or a condition, with which they have
+      no effect.
   """
   for name in names:
     value = getattr(settings, name)
+    other, equals, _ = without.partition('=')
     require(
       value == getattr(type(settings), name),
-      f'{name}={value!r} has no effect with {without}. Remove {name}, or '
-      f'change {without.partition("=")[0]}.',
+      f'{name}={value!r} has no effect with {without}. Remove {name}'
+      f'{f", or change {other}" if equals else ""}.',
     )
 
 

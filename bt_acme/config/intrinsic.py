@@ -139,3 +139,6 @@ class IntrinsicConfig:
   def __post_init__(self) -> None:
     checks.check(self)
     checks.require_order(vars(self), 'min_neighbors', 'num_neighbors')
+    if self.intrinsic_reward != 'constant':
+      without = f'intrinsic_reward={self.intrinsic_reward!r}'
+      checks.require_defaults(self, 'constant_reward', without=without)

@@ -10,9 +10,10 @@ the named presets or of all:
   python -m bt_acme.config.presets [NAME ...]
 """
 
+import argparse
 import json
 import pathlib
-import sys
+import signal
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -142,13 +143,19 @@ def _preset(name: str) -> Preset:
   return PRESETS[name]
 
 
-def main(chosen: Sequence[str]) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
   """Prints the named presets, or all."""
+  command = 'python -m bt_acme.config.presets'
+  summary = 'Prints the changes of presets and their reasons.'
+  parser = argparse.ArgumentParser(prog=command, description=summary)
+  parser.add_argument('names', metavar='NAME', nargs='*', help='a preset')
+  chosen = parser.parse_args(arguments).names or PRESETS
   try:
-    print('\n\n'.join(map(describe, chosen or PRESETS)))
+    print('\n\n'.join(map(describe, chosen)))
   except ValueError as error:
-    sys.exit(f'error: {error}')
+    parser.error(str(error))
 
 
 if __name__ == '__main__':
-  main(sys.argv[1:])
+  signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # As with `| head`.
+  main()

@@ -26,6 +26,7 @@ import numpy as np
 from ale_py import roms
 from dm_env import specs
 
+from bt_acme.config import checks
 from bt_acme.environments import (
   atari_rewards,
   atari_vector,
@@ -77,9 +78,12 @@ def find(name: str) -> naming.Maker | None:
   if (task := atari_rewards.TASKS.get(base)) is not None:
     make = functools.partial(Atari, task.game, task=task, **options)
     return naming.Maker(make, can_stack=True)
+  make_vector = functools.partial(atari_vector.AtariVector, base, **options)
+  # ale-py's vectors of Skiing have nine actions.
+  has_vector = base != 'skiing'
   return naming.Maker(
     functools.partial(Atari, base, **options),
-    functools.partial(atari_vector.AtariVector, base, **options),
+    make_vector if has_vector else None,
     can_stack=True,
   )
 
@@ -119,15 +123,24 @@ class Atari(base.Environment):
         counting its no-op frames.
 
     Raises:
-      ValueError: if the game's memory layout does not match `task`.
+      ValueError: if a number is too small, or if the game's memory layout does
+        not match `task`.
     """
+    for name, value, minimum in (
+      *(('pixels', pixels, 1), ('stack', stack, 1)),
+      *(('action_repeat', action_repeat, 1), ('max_noops', max_noops, 0)),
+      ('max_frames', max_frames, 1),
+    ):
+      checks.check_value(name, value, checks.setting(1, minimum=minimum))
     self._rng = np.random.default_rng(seed)
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     self._ale = ale_py.ALEInterface()
     self._ale.setFloat('repeat_action_probability', 0.0)
     self._ale.setInt('random_seed', seed % 2**31)
     self._ale.loadROM(str(roms.get_rom_path(game)))
-    self._actions = self._ale.getLegalActionSet()
+    # In Skiing, ale-py takes no action instead of one with the fire button, and
+    # `getLegalActionSet` lacks these.
+    self._actions = [ale_py.Action(i) for i in range(18)]
     self._task = task
     self._side = pixels
     if task is not None:

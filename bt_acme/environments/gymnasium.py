@@ -114,6 +114,11 @@ class Gymnasium(base.Environment):
         f'{self._env}: step() has returned {len(values)} values. Return five: '
         'observation, reward, terminated, truncated, info.'
       )
+    if np.size(values[1]) != 1:
+      raise ValueError(
+        f'{self._env}: step() has returned reward {values[1]}. Return one '
+        'number.'
+      )
     return values[:4]
 
   def _as_array(self, observation: Any) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 A name consists of a base name and modifiers. A modifier is a colon and a word,
 sometimes with a value ('MiniGrid-FourRooms-v0:fixed=3:no_goal'). The order of
-modifiers is fixed, so each environment has exactly one name.
+modifiers is fixed.
 
 A run that plays several environments has a comma-separated list of names, which
 are assigned to its environments 0, 1, ... in rotation.

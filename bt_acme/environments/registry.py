@@ -108,7 +108,10 @@ def _construct(
   environment = constructor(seed=seed)
   if hasattr(environment, 'observation_space'):
     adapter: Any = importlib.import_module('bt_acme.environments.gymnasium')
-    environment = adapter.Gymnasium(environment, seed=seed)
+    try:
+      environment = adapter.Gymnasium(environment, seed=seed)
+    except ValueError as error:
+      raise ValueError(f'env={name!r}: {error}') from error
   if not isinstance(environment, dm_env.Environment):
     raise ValueError(
       f'env={name!r}: its constructor returned a {type(environment).__name__}. '

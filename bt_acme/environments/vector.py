@@ -91,6 +91,11 @@ class VectorEnvironment:
   def reset(self) -> VectorStep:
     """Starts an episode in every environment."""
     first = self._batch([x.reset() for x in self.environments])
+    for i in np.flatnonzero(~first.is_first):
+      raise ValueError(
+        f'{type(self.environments[i]).__name__}: reset() must return the first '
+        'step of an episode (dm_env.restart).'
+      )
     self._ended = first.is_last
     return first
 
@@ -114,12 +119,23 @@ class VectorEnvironment:
         f'{type(self.environments[i]).__name__}: step() has returned reward '
         f'{received.reward[i]}. Return a finite number.'
       )
+    is_discount = (received.discount >= 0) & (received.discount <= 1)
+    for i in np.flatnonzero(~is_discount):
+      raise ValueError(
+        f'{type(self.environments[i]).__name__}: step() has returned discount '
+        f'{received.discount[i]}. Return a number from 0 to 1.'
+      )
     self._received, self._ended = received, received.is_last
 
   def _batch(self, steps: Sequence[dm_env.TimeStep]) -> VectorStep:
-    """Returns the steps as one after checking their observations."""
+    """Returns the steps as one after checking their types and shapes."""
     shape, dtype = self._expected
     for environment, step in zip(self.environments, steps, strict=True):
+      if not isinstance(step, dm_env.TimeStep) or np.size(step.reward) != 1:
+        raise ValueError(
+          f'{type(environment).__name__} has returned {step}. Return a '
+          'dm_env.TimeStep, whose reward is one number.'
+        )
       found = np.asarray(step.observation)
       if found.dtype != dtype or found.shape != shape:
         raise ValueError(
@@ -158,7 +174,7 @@ class VectorEnvironment:
 def batch(steps: Sequence[dm_env.TimeStep]) -> VectorStep:
   """Returns the steps of N environments as one."""
   rewards = [np.asarray(step.reward or 0.0).item() for step in steps]
-  discounts = [1.0 if x.discount is None else x.discount for x in steps]
+  discounts = [1.0 if x.first() else x.discount for x in steps]
   return VectorStep(
     observation=np.stack([step.observation for step in steps]),
     reward=np.array(rewards, np.float32),

@@ -83,6 +83,8 @@ class ControlView:
     self._has_cells = shows_control and hasattr(environment, 'agent_cell')
     self._behaviors = behaviors
     self._marks: dict[tuple[int, int], Color] = {}
+    # The type and shape of the first picture, which all others must have.
+    self._kind: Any = None
 
   def frame(self, source: int, behavior: int = 0) -> np.ndarray:
     """Draws the environment before an action.
@@ -126,10 +128,19 @@ class ControlView:
     """Renders the environment with its marked cells."""
     if not hasattr(self._environment, 'render_rgb'):
       raise ValueError(
-        f'{type(self._environment).__name__} cannot be rendered. Add a method '
-        'render_rgb() that returns uint8 RGB [height, width, 3].'
+        f'{type(self._environment).__name__} cannot be rendered. Choose '
+        'another environment, such as MiniGrid, or add a method render_rgb() '
+        'to your own that returns uint8 RGB [height, width, 3].'
       )
-    picture = self._environment.render_rgb()
+    picture = np.asarray(self._environment.render_rgb())
+    found = picture.dtype, picture.shape
+    self._kind = self._kind or (np.dtype(np.uint8), (*picture.shape[:2], 3))
+    if found != self._kind:
+      dtype, shape = found
+      raise ValueError(
+        f'{type(self._environment).__name__} has rendered {dtype} {shape}. '
+        f'Render uint8 RGB [height, width, 3], always of one size.'
+      )
     picture = picture.repeat(self._scale, axis=0).repeat(self._scale, axis=1)
     if not self._has_cells:
       return picture

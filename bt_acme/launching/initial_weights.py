@@ -70,7 +70,9 @@ def load(
       extra_init=weights.extra_init,
     )
   except ValueError as error:
+    is_full = weights.init == 'full'
+    other = ', or --init=partial if only the head differs' if is_full else ''
     raise ValueError(
-      f'init_from={weights.init_from!r}: {error} Use the same network sizes, '
-      'or --init=partial if only the head differs.'
+      f'init_from={weights.init_from!r}: {error} Use the same network sizes'
+      f'{other}.'
     ) from error

@@ -191,7 +191,7 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
       ) from error
   else:
     checks.require_defaults(
-      agent.config.replay, 'codec', without="lp_launch_type='in_process'"
+      agent.config.replay, 'codec', without='a run in one process'
     )
   # Otherwise, only the learner's process can see the learner's devices.
   if run.is_in_this_process or os.environ.get('JAX_PLATFORMS') == 'cpu':

@@ -792,6 +792,14 @@ def test_environments_are_checked_before_anything_is_played(monkeypatch):
     bt_acme.describe('minigrid-explorer', ['nope'], videos=[ENVIRONMENT])
 
 
+@pytest.mark.parametrize(
+  'name, value', [('notes', 3), ('episodes', 0), ('epsilon', 3.0)]
+)
+def test_arguments_of_a_card(name, value):
+  with pytest.raises(ValueError, match=f'^{name}={value} must '):
+    bt_acme.describe('minigrid-explorer', **{name: value})
+
+
 def test_the_command_has_all_settings(ngu):
   card = bt_acme.describe(ngu.workdir)
   assert "preset='paper'" in card.markdown

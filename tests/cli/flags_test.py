@@ -120,6 +120,17 @@ flags.run_main(lambda argv: 3 + len({*map(os.readlink, names), '/dev/null'}))"""
   assert subprocess.call(['sh', '-c', shell, sys.executable, code]) == 4
 
 
+def test_help_whose_reader_has_left(run):
+  shell = '"$0" -c "$1" --help | true'
+  code = 'from bt_acme.cli import flags; flags.run_main(print)'
+  done = subprocess.run(
+    ['bash', '-o', 'pipefail', '-c', shell, sys.executable, code],
+    capture_output=True,
+    text=True,
+  )
+  assert (done.returncode, done.stderr) == (0, '')
+
+
 def test_help_lists_own_flags_and_all_settings(run):
   done = run('-h')
   assert done.returncode == 0

@@ -109,6 +109,7 @@ _RAY = {'lp_launch_type': 'ray'}
         ('promise_steps', 6, "flight_law='zeta'"),
         ('priority_signal', 'return', "flight_priorities='fixed'"),
         ('kickstarting_steps', 6, 'kickstarting=0'),
+        ('constant_reward', 2.0, "intrinsic_reward='ngu'"),
       )
     ),
     ({'seed': 2**32}, 'seed=4294967296 must lie in'),

@@ -73,12 +73,13 @@ def test_the_changes_of_a_preset_are_described():
   } <= set(lines)
 
 
-def test_an_unknown_preset():
+def test_an_unknown_preset(capsys):
   message = "preset='labtop' is unknown: did you mean 'laptop'"
   with pytest.raises(ValueError, match=message):
     presets.get('labtop', config_lib.R2D2Config)
-  with pytest.raises(SystemExit, match='labtop'):
+  with pytest.raises(SystemExit, match='2'):
     presets.main(['labtop'])
+  assert message in capsys.readouterr().err
 
 
 def test_the_named_presets_are_printed(capsys):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from ale_py import roms
 
+from bt_acme import environments
 from bt_acme.environments import atari
 
 
@@ -19,6 +20,14 @@ def test_all_57_games_have_a_rom():
   assert len(set(atari.ATARI_57)) == 57
   for game in atari.ATARI_57:
     assert roms.get_rom_path(game).is_file(), game
+
+
+@pytest.mark.parametrize(
+  'name', ['pixels', 'stack', 'action_repeat', 'max_noops', 'max_frames']
+)
+def test_options_that_are_too_small_are_refused(name):
+  with pytest.raises(ValueError, match=f'^{name}=-1 must '):
+    environments.make('pong', seed=0, **{name: -1})
 
 
 @pytest.mark.parametrize('options, high', [({}, 30), ({'max_noops': 2}, 2)])

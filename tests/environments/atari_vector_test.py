@@ -79,15 +79,18 @@ def test_a_game_that_starts_an_episode_leaves_the_others_alone():
   assert coincides  # An episode starts where the other game pays.
 
 
-def test_actions_out_of_range_are_refused():
-  game = environments.make('pong', seed=0)
-  games = environments.make_vector('pong', 2, seed=0)
+@pytest.mark.parametrize('name', ['pong', 'skiing'])
+def test_actions_out_of_range_are_refused(name):
+  game = environments.make(name, seed=0)
+  games = environments.make_vector(name, 2, seed=0)
   game.reset()
   games.reset()
   for action in (-1, 18):
     for step in (game.step, lambda action: games.step([0, action])):
       with pytest.raises(ValueError, match=rf'action.*{action}.* out of range'):
         step(action)
+  games.step([0, 17])
+  game.step(17)
 
 
 def test_seeds_depend_on_the_index_of_the_environment():

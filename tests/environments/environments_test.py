@@ -1,5 +1,7 @@
 """Tests finding environments by name, and suggestions for wrong names."""
 
+import types
+
 import dm_env
 import numpy as np
 import pytest
@@ -143,6 +145,14 @@ def test_register(monkeypatch):
   for name in ('mine,yours', '', ' mine', 5):
     with pytest.raises(ValueError, match=f'name={name!r} is .* without commas'):
       environments.register(name, constructor)
+
+
+def test_the_error_of_a_registered_environment_has_its_name(monkeypatch):
+  monkeypatch.setattr(registry, '_registered', {})
+  made = types.SimpleNamespace(observation_space='text')
+  environments.register('mine', lambda seed: made)
+  with pytest.raises(ValueError, match="^env='mine': The observation space te"):
+    environments.make('mine', seed=0)
 
 
 # Runs that play several environments.

@@ -97,6 +97,9 @@ def test_steps_of_old_environments_are_refused():
   environment.reset()
   with pytest.raises(ValueError, match='step.. has returned 4 values. Return'):
     environment.step(0)
+  walk.step = lambda action: (walk.reset()[0], np.ones(2), False, False, {})
+  with pytest.raises(ValueError, match=r'reward \[1. 1.\]. Return one number'):
+    environment.step(0)
   walk.reset = lambda seed: walk._blank
   with pytest.raises(ValueError, match='reset.. must return observation, info'):
     environment.reset()

@@ -104,6 +104,28 @@ def test_an_environment_that_breaks_the_rules_is_named():
         act()
 
 
+@pytest.mark.parametrize(
+  'step, found',
+  [
+    (lambda x: dm_env.transition(0.0, x, discount=2.0), 'discount 2.0. Return'),
+    (lambda x: dm_env.transition(0.0, x, discount=-0.1), 'discount -0.1'),
+    (lambda x: dm_env.transition(0.0, x, discount=None), 'discount nan'),
+    (lambda x: dm_env.transition(np.ones(2), x), 'whose reward is one number'),
+    (lambda x: x, 'Return a dm_env.TimeStep'),
+  ],
+)
+def test_wrong_steps_are_refused(step, found):
+  (environment,) = _make(1)
+  batched = vector.VectorEnvironment([environment])
+  observation = batched.reset().observation[0]
+  environment.step = lambda action: step(observation)
+  with pytest.raises(ValueError, match=f'(?s)^MiniGrid.*{found}'):
+    batched.step([0])
+  environment.reset = lambda: dm_env.termination(0.0, observation)
+  with pytest.raises(ValueError, match='MiniGrid: reset.. must return the fir'):
+    batched.reset()
+
+
 def test_rewards_may_be_arrays_of_one_number():
   step = dm_env.transition(np.ones(1), np.zeros(1))
   first = dm_env.restart(np.zeros(1))

@@ -1,5 +1,7 @@
 """Tests images that show who is in control, and videos."""
 
+import types as types_lib
+
 import numpy as np
 import pytest
 from PIL import Image, ImageSequence
@@ -96,5 +98,28 @@ def test_invalid_video_path(tmp_path):
 
 
 def test_an_environment_without_images_is_refused():
-  with pytest.raises(ValueError, match='object cannot be rendered. Add a meth'):
+  with pytest.raises(ValueError, match='object cannot be rendered. Choose ano'):
     control_view.ControlView(object()).frame(types.OWN)
+
+
+@pytest.mark.parametrize(
+  'wrong, found',
+  [
+    (np.zeros([6, 8, 4], np.uint8), r'rendered uint8 \(6, 8, 4\)'),
+    (np.zeros([6, 8], np.uint8), r'rendered uint8 \(6, 8\)'),
+    (np.zeros([6, 8, 3]), r'rendered float64 \(6, 8, 3\)'),
+    (None, r'rendered object \(\)'),
+    (np.zeros([7, 8, 3], np.uint8), r'rendered uint8 \(7, 8, 3\)'),
+  ],
+)
+def test_pictures_that_a_video_cannot_show_are_refused(wrong, found):
+  environment = types_lib.SimpleNamespace(render_rgb=lambda: pictures.pop())
+  view = control_view.ControlView(environment, shows_control=False)
+  pictures = [wrong, np.zeros([6, 8, 3], np.uint8)]
+  view.frame(types.OWN)
+  with pytest.raises(ValueError, match=f'{found}. Render uint8 RGB'):
+    view.frame(types.OWN)
+  if np.shape(wrong) != (7, 8, 3):
+    pictures.append(wrong)
+    with pytest.raises(ValueError, match=found):
+      control_view.ControlView(environment).frame(types.OWN)

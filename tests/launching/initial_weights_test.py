@@ -1,5 +1,7 @@
 """Tests the initial weights of a run."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -60,4 +62,8 @@ def test_weights_of_a_different_architecture(exported, network, message):
   weights = initial_weights.WeightsConfig(exported)
   with pytest.raises(ValueError, match=message) as error:
     load(weights, agent_with(**network))
+  partial = dataclasses.replace(weights, init='partial')
+  if 'lstm_size' in network:
+    with pytest.raises(ValueError, match='Use the same network sizes.$'):
+      load(partial, agent_with(**network))
   assert str(error.value).startswith(f'init_from={exported!r}')
