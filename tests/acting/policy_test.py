@@ -1,11 +1,8 @@
-import dataclasses
-
 import numpy as np
 
-from bt_acme import assembly, behaviors
+from bt_acme import assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import policy as policy_lib
-from bt_acme.core.behavior_transfer import behavior_core
 from tests.acting import runs
 from tests.agents import fakes
 
@@ -25,23 +22,8 @@ def test_agents_of_one_shape_are_compiled_once():
   assert steps[0]._cache_size() == 1
 
 
-@dataclasses.dataclass
-class _Constant(behaviors.Behavior):
-  """Cannot be hashed, because it is a dataclass that can change."""
-
-  action: int
-
-  def params(self):
-    return np.int32(self.action)
-
-  def make_core(self, num_actions):
-    return behavior_core.BehaviorCore(
-      lambda key: (), lambda params, inputs, state: (params, state)
-    )
-
-
 def test_a_behavior_acts_with_its_current_parameters():
-  behavior, same = _Constant(0), _Constant(0)
+  behavior, same = fakes.Proposing(np.int32(0)), fakes.Proposing(np.int32(0))
   config = fakes.make_config(config_lib.BTConfig)
   agent, equal, other = (
     assembly.Agent(config, fakes.SPEC, (each,))

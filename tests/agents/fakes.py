@@ -1,6 +1,7 @@
 """A small environment with recognizable frames, and agents for it."""
 
 import dataclasses
+from typing import Any
 
 import dm_env
 import jax
@@ -192,17 +193,20 @@ class Noisy:
     self._rng.bit_generator.state = state
 
 
+@dataclasses.dataclass
 class Proposing(behaviors.Behavior):
-  """A jitted behavior that always proposes the same action."""
+  """A jitted behavior that proposes its action, which a test may change."""
 
-  def __init__(self, action, name='mine'):
-    self._action = action
-    self.name = name
+  action: Any
+  name: str = 'mine'
+
+  def params(self):
+    return self.action
 
   def make_core(self, num_actions):
     del num_actions
     return behavior_core.BehaviorCore(
-      lambda key: (), lambda params, inputs, state: (self._action, state)
+      lambda key: (), lambda params, inputs, state: (params, state)
     )
 
 

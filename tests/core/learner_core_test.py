@@ -32,13 +32,18 @@ def _learner(intrinsic=None, **settings):
   return jax.jit(core.step, donate_argnums=0), core.init
 
 
+@pytest.fixture(name='learner', scope='module')
+def make_learner():
+  return _learner()
+
+
 def _toy_batch(**settings):
   batch = toys.batch(6, 4, num_extra=1, **settings)
   return jax.tree.map(jnp.asarray, batch)
 
 
-def test_step_keeps_dtypes_and_is_finite():
-  step, init = _learner()
+def test_step_keeps_dtypes_and_is_finite(learner):
+  step, init = learner
   state = init(jax.random.PRNGKey(0))
   batch = _toy_batch(real=[6, 1, 0, 3])
   batch = batch._replace(reward=1e6 * batch.reward)
@@ -55,9 +60,9 @@ def test_step_keeps_dtypes_and_is_finite():
     assert np.all(np.isfinite(leaf))
 
 
-def test_target_network_is_copied_exactly_at_multiples_of_its_period():
+def test_target_network_is_copied_exactly_at_multiples_of_its_period(learner):
   """The state can be donated, and the caller's parameters survive."""
-  step, init = _learner()
+  step, init = learner
   given = _NETWORK.init(jax.random.PRNGKey(5))
   expected = first = jax.tree.map(np.array, given)
   state = init(jax.random.PRNGKey(0), given)
