@@ -38,7 +38,6 @@ def test_a_jitted_behavior_is_checked():
     return changed
 
   for behavior, message in (
-    (fakes.Proposing(2.7), "'mine' returns float32 of shape"),
     (
       returning(lambda own: (own,)),
       "turns a state of .*'int32'.* into",

@@ -68,7 +68,6 @@ def body(sizes, tree, parts=b''):
     body([10**13], {'bytes': 0}),
     body([9, -5], 0, b'abcd'),
     body('x', 0),
-    body([4], {'print': 0}, b'abcd'),
   ],
 )
 def test_a_damaged_or_foreign_file_is_refused_in_one_line(
