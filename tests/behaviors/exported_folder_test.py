@@ -19,8 +19,6 @@ from tests.runtime import round_trips
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
-_MB = 1 << 20
-
 
 @pytest.fixture(name='folder')
 def copy(exported, tmp_path):
@@ -91,8 +89,8 @@ def damage_params(folder):
   round_trips.flip(folder / 'params.npz')
 
 
-def cut_params(folder, size=1000):
-  os.truncate(folder / 'params.npz', size)
+def cut_params(folder):
+  os.truncate(folder / 'params.npz', 1000)
 
 
 def signed(edit_file):
@@ -126,11 +124,6 @@ def with_value(value):
   return edit_params(lambda k, v: np.full_like(v, value))
 
 
-def with_objects(folder):
-  evil = np.array([hostile.Evil(folder.parent / 'executed')], object)
-  np.savez(folder / 'params.npz', x=evil)
-
-
 _DAMAGED = 'behavior.json is missing or damaged .*. Export the behavior again'
 
 
@@ -145,7 +138,6 @@ _DAMAGED = 'behavior.json is missing or damaged .*. Export the behavior again'
     ),
     (damage_json, _DAMAGED),
     (lambda f: (f / 'behavior.json').write_text('[' * 100_000), _DAMAGED),
-    (lambda f: (f / 'behavior.json').write_text(' ' * 2 * _MB), _DAMAGED),
     (damage_params, 'params.npz is damaged: its checksum differs'),
     (lambda f: edit(f, format=2), 'format=2 cannot be read'),
     (lambda f: edit(f, agent='DQN'), _DAMAGED),
@@ -169,9 +161,7 @@ _DAMAGED = 'behavior.json is missing or damaged .*. Export the behavior again'
       edit_params(lambda k, v: v.astype(np.float64)),
       'is float64, expected float32',
     ),
-    # Untrusted parameters with a valid checksum; `untrusted_test` has more.
-    (signed(with_objects), "contains object in 'x.npy', not numbers"),
-    (lambda f: cut_params(f, 10**12), 'is 1,000,000,000,000 bytes; the'),
+    # Parameters with a valid checksum; `untrusted_test` has more.
     (signed(cut_params), 'params.npz is damaged .*. Export the behavior again'),
     *(
       (with_value(value), 'not finite or exceed 1e.06 in magnitude. Train')
@@ -182,7 +172,6 @@ _DAMAGED = 'behavior.json is missing or damaged .*. Export the behavior again'
 def test_a_damaged_directory_is_one_clear_error(folder, damage, message):
   damage(folder)
   refused(folder, message)
-  assert not (folder.parent / 'executed').exists()
 
 
 @pytest.mark.parametrize(
