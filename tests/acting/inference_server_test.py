@@ -216,14 +216,6 @@ def test_calls_are_padded_only_until_smaller_sizes_are_compiled():
   compiler.shutdown()
 
 
-def test_stopping_the_server_fails_pending_requests(served):
-  _, server = served
-  with _pending(server, _request()) as waiting:
-    server.stop()
-    with pytest.raises(RuntimeError, match='has stopped'):
-      waiting.result(5)
-
-
 def test_a_newer_request_of_a_group_replaces_the_older_one(served):
   """The group's actor has failed and restarted while the server was busy."""
   agent, server = served
@@ -239,11 +231,15 @@ def test_a_newer_request_of_a_group_replaces_the_older_one(served):
   assert action.shape == (GROUP,)
 
 
-def test_an_error_of_the_server_fails_pending_requests(served):
+@pytest.mark.parametrize('fails', [False, True])
+def test_a_server_that_stops_or_fails_fails_pending_requests(served, fails):
   _, server = served
   with _pending(server, _request(frame=(3, 3, 1))) as waiting:
-    with pytest.raises(TypeError):
-      server.serve(5)
+    if fails:
+      with pytest.raises(TypeError):
+        server.serve(5)
+    else:
+      server.stop()
     with pytest.raises(RuntimeError, match='has stopped'):
       waiting.result(5)
 
