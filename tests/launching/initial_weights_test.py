@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from bt_acme import assembly, behaviors
+from bt_acme import behaviors
 from bt_acme import config as config_lib
 from bt_acme.launching import initial_weights, recorded_agent
 from tests.agents import fakes
@@ -14,9 +14,7 @@ from tests.agents import fakes
 
 def agent_with(**network):
   sizes = {'torso_size': 16, 'lstm_size': 16, 'head_size': 16, **network}
-  return assembly.Agent(
-    fakes.make_config(network=config_lib.NetworkConfig(**sizes)), fakes.SPEC
-  )
+  return fakes.make_agent('r2d2', network=config_lib.NetworkConfig(**sizes))
 
 
 def test_settings_without_an_effect_are_refused():

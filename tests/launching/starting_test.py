@@ -7,8 +7,8 @@ from unittest import mock
 import pytest
 
 from benchmarks import core_parts
-from bt_acme import assembly, installation
 from bt_acme import config as config_lib
+from bt_acme import installation
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.launching import starting
@@ -19,7 +19,7 @@ from tests.agents import fakes
 @pytest.mark.parametrize('launch_type', ['in_process', 'local_mp'])
 def test_more_devices_than_available(launch_type):
   learner = config_lib.LearnerConfig(batch_size=64, num_devices=64)
-  agent = assembly.Agent(fakes.make_config(learner=learner), fakes.SPEC)
+  agent = fakes.make_agent('r2d2', learner=learner)
   message = "num_devices=64 exceeds the number of 'cpu' devices"
   with pytest.raises(ValueError, match=message):
     starting.check(run_config.RunConfig(lp_launch_type=launch_type), agent)
@@ -27,22 +27,21 @@ def test_more_devices_than_available(launch_type):
 
 def test_a_replay_in_this_process_has_no_codec():
   replay = dataclasses.replace(fakes.make_config().replay, codec='tensors')
-  agent = assembly.Agent(fakes.make_config(replay=replay), fakes.SPEC)
+  agent = fakes.make_agent('r2d2', replay=replay)
   starting.check(run_config.RunConfig(), agent)
   with pytest.raises(ValueError, match='in one process. Remove codec.$'):
     starting.check(run_config.RunConfig(lp_launch_type='in_process'), agent)
 
 
 def test_a_name_of_a_workdir_that_is_too_long_is_refused_in_one_line():
-  agent = assembly.Agent(fakes.make_config(), fakes.SPEC)
   run = run_config.RunConfig(workdir='x' * 300)
   with pytest.raises(ValueError, match="xxx' is not writable"):
-    starting.start(run, agent)
+    starting.start(run, fakes.make_agent('r2d2'))
 
 
 def test_several_processes_need_the_full_stack(monkeypatch):
   monkeypatch.setattr(installation, '_PACKAGES', {'no_module': 'dm-acme'})
-  agent = assembly.Agent(fakes.make_config(), fakes.SPEC)
+  agent = fakes.make_agent('r2d2')
   starting.check(run_config.RunConfig(lp_launch_type='in_process'), agent)
   with pytest.raises(ValueError, match="mp' cannot be used: .* needs dm-acme"):
     starting.check(run_config.RunConfig(), agent)
@@ -58,9 +57,8 @@ def test_several_processes_need_the_full_stack(monkeypatch):
 )
 def test_more_environments_in_the_list_than_in_the_run(settings, message):
   run = run_config.RunConfig(env='a,b,c', **settings)
-  agent = assembly.Agent(fakes.make_config(), fakes.SPEC)
   with pytest.raises(ValueError, match=f'lists 3 .* than .*{message}'):
-    starting.check(run, agent)
+    starting.check(run, fakes.make_agent('r2d2'))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +79,7 @@ def test_a_budget_that_cannot_fill_the_replay_is_refused(steps, sequences):
 def test_the_port_of_a_replay_elsewhere_is_not_checked(monkeypatch):
   taken = mock.Mock(side_effect=ValueError('taken'))
   monkeypatch.setattr(launch_checks, '_check_free', taken)
-  agent = assembly.Agent(fakes.make_config(), fakes.SPEC)
+  agent = fakes.make_agent('r2d2')
   run = run_config.RunConfig(
     lp_launch_type='ray', ray_address='auto', replay_port=7000
   )

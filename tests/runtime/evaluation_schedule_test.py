@@ -6,8 +6,6 @@ import jax
 import numpy as np
 import pytest
 
-from bt_acme import assembly
-from bt_acme import config as config_lib
 from bt_acme.config import run as run_config
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.evaluation import logs
@@ -60,7 +58,7 @@ STATISTICS = reward_lib.IntrinsicStatistics(
 
 @pytest.fixture(name='agent', scope='module')
 def make_agent():
-  return assembly.Agent(fakes.make_config(config_lib.NGUConfig), fakes.SPEC)
+  return fakes.make_agent('ngu')
 
 
 @pytest.fixture(name='run')

@@ -17,6 +17,7 @@ from bt_acme.config import run as run_config
 from bt_acme.launching import recorded_agent, starting
 from bt_acme.runtime import actor_node, evaluator_node
 from bt_acme.runtime import workdir as workdir_lib
+from tests.agents import fakes
 from tests.launch import scripts
 from tests.runtime import contexts
 
@@ -106,10 +107,7 @@ def test_all_evaluators_play_the_same_episodes(tmp_path, monkeypatch):
 
 def test_an_actor_takes_granted_steps_and_fetches_periodically(tmp_path):
   run, agent = make(tmp_path)
-  settings = dataclasses.replace(agent.config.acting, variable_update_period=3)
-  agent = dataclasses.replace(
-    agent, config=dataclasses.replace(agent.config, acting=settings)
-  )
+  agent = fakes.changed(agent, acting={'variable_update_period': 3})
   grants, calls = [6, 5, 200, 0], []
   coordinator = types.SimpleNamespace(
     lease=lambda *args: calls.append('lease') or grants.pop(0),
