@@ -1,6 +1,5 @@
 """In-process runs: the same result however often they are stopped."""
 
-import dataclasses
 import json
 import os
 import shutil
@@ -26,7 +25,7 @@ from tests.runtime import round_trips
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
-ENV = 'Chain-5'
+ENV = 'Recall-3'
 STEPS, SHORT = 300, 120
 
 
@@ -49,7 +48,7 @@ class Display:
     self.is_closed = True
 
 
-def make_agent(kind='ngu', folder=None, env=ENV, initial_priority='actor'):
+def make_agent(kind, folder=None, initial_priority='largest'):
   """An agent whose replay is soon full; see `fakes.make_agent` for `kind`."""
   replay = config_lib.ReplayConfig(
     trace_length=fakes.T,
@@ -59,16 +58,15 @@ def make_agent(kind='ngu', folder=None, env=ENV, initial_priority='actor'):
     samples_per_insert=4.0,
     initial_priority=initial_priority,
   )
-  if env == 'fake':
-    return fakes.make_agent(kind, folder, replay=replay)
-  config_class = {'ngu': config_lib.NGUConfig, 'r2d2': config_lib.R2D2Config}
-  config = fakes.make_config(config_class[kind], replay=replay)
-  return assembly.Agent(config, assembly.spec_by_name(env))
+  return fakes.make_agent(kind, folder, replay=replay)
 
 
 @pytest.fixture(name='agent', scope='module')
-def make_chain_agent():
-  return make_agent()
+def make_recall_agent():
+  agent = make_agent('ngu', initial_priority='actor')
+  # Evaluations depend on the signs and on random actions.
+  agent = fakes.changed(agent, acting={'evaluation_epsilon': 0.5})
+  return assembly.Agent(agent.config, assembly.spec_by_name(ENV))
 
 
 def configuration(folder, **changes):
@@ -167,7 +165,8 @@ def test_the_files_of_a_run(whole, agent):
   assert steps == [0, 0, 100, 100, 200, 200, *[result.actor_steps] * 2]
   points = [int(row['evaluation_point']) for row in evaluations]
   assert points == [0, 0, 100, 100, 200, 200, STEPS, STEPS]
-  assert {row['epsilon'] for row in evaluations} == {'0.01'}
+  assert {row['epsilon'] for row in evaluations} == {'0.5'}
+  assert len({row['episode_return'] for row in evaluations}) > 2
   assert any((folder / 'logs' / 'actor').glob('events*'))
   behavior = behaviors.Exported(str(folder / 'behavior'))
   assert behavior.actor_steps == result.actor_steps
@@ -349,7 +348,7 @@ FAKE = {'env': 'fake', 'envs_per_actor': 3, 'num_evaluators': 0, 'seed': 3}
 def test_a_run_that_is_stopped_ends_like_a_run_that_is_not(
   kind, initial_priority, tmp_path
 ):
-  agent = make_agent(kind, tmp_path / 'behavior', 'fake', initial_priority)
+  agent = make_agent(kind, tmp_path / 'behavior', initial_priority)
   start(tmp_path / 'whole', agent, **FAKE)
   folder, reached = tmp_path / 'run', 0
   before = signal.getsignal(signal.SIGINT)
@@ -376,30 +375,11 @@ def test_a_run_that_is_stopped_ends_like_a_run_that_is_not(
     assert policy.statistics is None and not policy.variables.intrinsic
 
 
-def test_a_resume_does_not_change_evaluations(tmp_path):
-  agent = make_agent('r2d2', env='MiniGrid-Empty-Random-5x5-v0')
-  acting = dataclasses.replace(agent.config.acting, evaluation_epsilon=1.0)
-  config = dataclasses.replace(agent.config, acting=acting)
-  agent = dataclasses.replace(agent, config=config)
-  settings = {'env': agent.spec.name, 'evaluation_period': 50}
-  start(tmp_path / 'whole', agent, **settings)
-  start(tmp_path / 'run', agent, {120: interrupt}, **settings)
-  start(tmp_path / 'run', agent, **settings)
-  whole, resumed = (
-    [
-      [row[name] for name in ('evaluation_point', 'episode_length')]
-      for row in read(tmp_path / folder, 'evaluator')
-    ]
-    for folder in ('whole', 'run')
-  )
-  assert whole == resumed and len({row[1] for row in whole}) > 2
-
-
 def test_new_episodes_start_where_the_old_ones_cannot_be_saved(
   fake_environments, tmp_path, monkeypatch, caplog
 ):
   monkeypatch.setattr(fakes.MarkedEnvironment, 'state', None)
-  agent = make_agent('r2d2', env='fake', initial_priority='largest')
+  agent = make_agent('r2d2')
   folder = tmp_path / 'run'
   start(folder, agent, {100: interrupt}, **FAKE)
   assert 'MarkedEnvironment cannot be saved' in caplog.text
@@ -424,7 +404,7 @@ def test_a_script_reports_an_error_of_the_user_after_the_start_as_a_failure(
   def step(self, action):
     raise ValueError('not a wrong flag')
 
-  agent = make_agent('r2d2', env='fake', initial_priority='largest')
+  agent = make_agent('r2d2')
   folder = tmp_path / 'run'
   start(folder, agent, {100: interrupt}, **FAKE)
   run = configuration(folder, **FAKE)
@@ -453,7 +433,7 @@ def test_the_learner_compiles_once(tmp_path, monkeypatch):
 
   learner_lib._compiled.cache_clear()  # Of earlier tests.
   monkeypatch.setattr(data_parallel, 'jit_step', keep)
-  agent = make_agent('r2d2', env='fake', initial_priority='largest')
+  agent = make_agent('r2d2')
   for seed in (0, 1):
     start(tmp_path / str(seed), agent, **{**FAKE, 'seed': seed})
   (step,) = steps
