@@ -78,7 +78,7 @@ def test_an_exported_policy_acts_like_its_agent(tmp_path, intrinsic):
 def test_a_policy_that_has_learned_a_task_receives_its_rewards(
   tmp_path, reward_input
 ):
-  agent = assembly.Agent(fakes.make_config(config_lib.R2D2Config), fakes.SPEC)
+  agent = fakes.make_agent('r2d2')
   variables, _ = fakes.export_agent(tmp_path / 'b', agent)
   settings = {'epsilon': 0.0, 'reward_input': reward_input}
   behavior = behaviors.Exported(str(tmp_path / 'b'), **settings)
