@@ -1,18 +1,17 @@
 """Checks the Dockerfiles as far as possible without a Docker daemon."""
 
-import pathlib
 import re
 import shlex
 import subprocess
 
 import pytest
 
-_ROOT = pathlib.Path(__file__).parents[1]
+from tests import python
 
 
 def _arguments(name, keyword):
   """Returns the arguments of instructions; continuation lines are joined."""
-  lines = (_ROOT / name).read_text().replace('\\\n', ' ').splitlines()
+  lines = (python.ROOT / name).read_text().replace('\\\n', ' ').splitlines()
   start = f'{keyword} '
   return [x.removeprefix(start).strip() for x in lines if x.startswith(start)]
 
@@ -20,14 +19,14 @@ def _arguments(name, keyword):
 @pytest.mark.parametrize('name', ('Dockerfile', 'Dockerfile.cuda'))
 def test_a_dockerfile_agrees_with_the_project(name):
   (image,) = _arguments(name, 'FROM')
-  setup = (_ROOT / 'scripts/setup.sh').read_text()
+  setup = (python.ROOT / 'scripts/setup.sh').read_text()
   (version,) = re.findall(r"full\) versions='([\d.]+)'", setup)
   assert image.startswith(f'python:{version}-')
-  context = (_ROOT / '.dockerignore').read_text().splitlines()
+  context = (python.ROOT / '.dockerignore').read_text().splitlines()
   for text in _arguments(name, 'COPY'):
     *sources, _ = text.split()
     for source in sources:
-      assert (_ROOT / source).exists(), source
+      assert (python.ROOT / source).exists(), source
       assert '!' + source.partition('/')[0] in context, source
   commands = _arguments(name, 'RUN')
   for command in commands:
@@ -40,7 +39,7 @@ def test_a_dockerfile_agrees_with_the_project(name):
   extra = {'Dockerfile': '.', 'Dockerfile.cuda': '.[cuda12]'}[name]
   assert packages == [['-r', 'requirements/full.txt'], [extra]]
   # A named volume has the owner in the image; a bind mount may not.
-  text = (_ROOT / name).read_text()
+  text = (python.ROOT / name).read_text()
   (volume,) = re.findall(r'-v (\S+):/bt_acme/runs ', text)
   assert re.fullmatch(r'\w+', volume)
   assert 'mkdir runs && chown -R user: .' in text

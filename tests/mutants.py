@@ -27,9 +27,8 @@ import threading
 import time
 from typing import NamedTuple
 
-from tests import mutated_tokens
+from tests import mutated_tokens, python
 
-_ROOT = pathlib.Path(__file__).parents[1]
 _PACKAGES = 'core,acting,replay,runtime'
 # Whole runs, for lines that no test reaches within its own process.
 _PROGRAMS = ('tests/launch/programs_test.py',)
@@ -169,7 +168,7 @@ def _pytest(copy, seconds, *arguments, **variables):
   command = ['prlimit', f'--data={_MOST_MEMORY}', sys.executable, '-m']
   command += ['pytest', '-q', '-p', 'no:cacheprovider', *arguments]
   environment = {**os.environ, 'PYTHONPATH': str(copy), **variables}
-  cache = _ROOT / '.pytest_cache' / 'jax'
+  cache = python.ROOT / '.pytest_cache' / 'jax'
   environment.setdefault('JAX_COMPILATION_CACHE_DIR', str(cache))
   process = subprocess.Popen(
     command,
@@ -216,7 +215,7 @@ def _observe_all(copy, packages, test_folders, pool):
   for pattern in ('bt_acme/**/*.py', 'tests/**/*.py'):
     for file in sorted(copy.glob(pattern)):
       digest.update(str(file.relative_to(copy)).encode() + file.read_bytes())
-  cache = _ROOT / '.pytest_cache' / 'mutants' / digest.hexdigest()[:16]
+  cache = python.ROOT / '.pytest_cache' / 'mutants' / digest.hexdigest()[:16]
   cache.mkdir(parents=True, exist_ok=True)
 
   def observe(test_file):
@@ -300,7 +299,7 @@ def main(arguments):
   parser.add_argument('--packages', default=_PACKAGES)
   parser.add_argument('--tests', default=_PACKAGES, help='directories in tests')
   parser.add_argument('--jobs', type=int, default=1)
-  parser.add_argument('--tree', type=pathlib.Path, default=_ROOT)
+  parser.add_argument('--tree', type=pathlib.Path, default=python.ROOT)
   parser.add_argument('--minutes', type=float, default=float('inf'))
   parser.add_argument(
     '--test_seconds', type=float, default=40, help='seconds of tests per mutant'

@@ -1,14 +1,12 @@
 """Tests mutants: single tokens of code change, and nothing else."""
 
 import ast
-import pathlib
 import subprocess
 
 import pytest
 
-from tests import mutants, mutated_tokens
+from tests import mutants, mutated_tokens, python
 
-_ROOT = pathlib.Path(__file__).parents[1]
 _LEFT_OUT = '''
 """A docstring with 1 < 2 and not True."""
 import logging
@@ -71,7 +69,7 @@ def test_mutated_tokens(source, expected):
 
 def test_a_mutant_is_valid_and_changes_its_line():
   path = 'bt_acme/core/targets.py'
-  source = (_ROOT / path).read_bytes()
+  source = (python.ROOT / path).read_bytes()
   places = mutated_tokens.find(path, source)
   assert len(places) > 20
   for mutant in (mutant for place in places for mutant in place):
@@ -104,7 +102,7 @@ def test_the_quickest_tests_of_a_line_come_first():
   assert select(2, most_seconds=2) == [quick, other, unrelated]
   # Whole programs are started for lines that no other test reaches.
   *own, whole = select(3)
-  assert own == [unrelated, quick, slow] and (_ROOT / whole).exists()
+  assert own == [unrelated, quick, slow] and (python.ROOT / whole).exists()
 
 
 _FILES = {
@@ -125,7 +123,7 @@ def test_judges_the_mutants_of_a_tree(tmp_path, monkeypatch, capsys):
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text(text)
   subprocess.run(['git', 'init', '-q'], cwd=tmp_path, check=True)
-  monkeypatch.setattr(mutants, '_ROOT', tmp_path)
+  monkeypatch.setattr(python, 'ROOT', tmp_path)
   options = ['--packages=core', '--tests=core', '--mutants=2']
   mutants.main([*options, f'--tree={tmp_path}'])
   printed = capsys.readouterr().out

@@ -4,13 +4,13 @@ A line that needs a match, such as quoted output, ends with the comment
 `english: ok`.
 """
 
-import pathlib
 import re
 import subprocess
 
 import pytest
 
-_ROOT = pathlib.Path(__file__).parents[1]
+from tests import python
+
 _EXEMPT = 'english: ok'
 
 # Patterns and their replacements.
@@ -53,16 +53,16 @@ def _files():
   """Lists Python and Markdown files; an unpacked archive has no Git index."""
   git = ['git', 'ls-files', '*.py', '*.md']
   try:
-    done = subprocess.run(git, cwd=_ROOT, capture_output=True, text=True)
+    done = subprocess.run(git, cwd=python.ROOT, capture_output=True, text=True)
   except FileNotFoundError:
     return []
-  paths = [_ROOT / name for name in done.stdout.splitlines()]
+  paths = [python.ROOT / name for name in done.stdout.splitlines()]
   return [path for path in paths if path.is_file()]
 
 
 def test_no_matches():
   lines = [
-    (f'{path.relative_to(_ROOT)}:{number}', line)
+    (f'{path.relative_to(python.ROOT)}:{number}', line)
     for path in _files()
     for number, line in enumerate(path.read_text().splitlines(), 1)
     if _EXEMPT not in line

@@ -9,12 +9,13 @@ import ast
 import collections
 import functools
 import io
-import pathlib
 import shutil
 import subprocess
 import tokenize
 
 import pytest
+
+from tests import python
 
 AT_MOST = {
   'lines of code': 24_075,
@@ -26,7 +27,6 @@ AT_MOST = {
   'lines of tests': 30_280,
 }
 
-_ROOT = pathlib.Path(__file__).parents[1]
 _TOPS = ('bt_acme', 'launch', 'experiments', 'benchmarks')
 _HAVE_DOCSTRINGS = (ast.Module, ast.ClassDef, ast.FunctionDef)
 _LAYOUT = 'COMMENT NL NEWLINE INDENT DEDENT ENDMARKER'.split()
@@ -37,7 +37,7 @@ def _sources(*tops):
   return [
     path
     for top in tops or _TOPS
-    for path in sorted((_ROOT / top).rglob('*.py'))
+    for path in sorted((python.ROOT / top).rglob('*.py'))
   ]
 
 
@@ -87,12 +87,8 @@ def test_every_folder_is_counted():
 
 def test_docstrings_comments_and_blank_lines_are_no_code():
   assert lines_of_code('"""A."""\n\n# B.\nx = """C\n\nD"""  # E.\n') == 3
-
-
-def test_each_line_of_a_statement_is_code():
-  assert (
-    lines_of_code('def f(\n  x,\n):\n  """A.\n\n  B.\n  """\n  pass\n') == 4
-  )
+  function = 'def f(\n  x,\n):\n  """A.\n\n  B.\n  """\n  pass\n'
+  assert lines_of_code(function) == 4
 
 
 def test_no_ignored_file_is_tracked():
@@ -100,5 +96,5 @@ def test_no_ignored_file_is_tracked():
   if shutil.which('git') is None:
     pytest.skip('needs Git')
   git = ['git', 'ls-files', '--cached', '--ignored', '--exclude-standard']
-  listed = subprocess.run(git, cwd=_ROOT, capture_output=True, text=True)
+  listed = subprocess.run(git, cwd=python.ROOT, capture_output=True, text=True)
   assert not listed.stdout

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import pathlib
 import pickle
 import re
 import tracemalloc
@@ -13,8 +12,8 @@ import numpy as np
 import pytest
 
 from bt_acme import untrusted
+from tests import python
 
-_ROOT = pathlib.Path(__file__).parents[1]
 _MB = 1 << 20
 MAGIC = b'\x93NUMPY'
 
@@ -251,6 +250,7 @@ _UNSAFE = re.compile(
 
 
 def test_the_package_neither_unpickles_nor_executes_text():
-  paths = [p for d in ('bt_acme', 'launch') for p in (_ROOT / d).rglob('*.py')]
+  folders = (python.ROOT / name for name in ('bt_acme', 'launch'))
+  paths = [path for folder in folders for path in folder.rglob('*.py')]
   assert len(paths) > 100
   assert [path for path in paths if _UNSAFE.search(path.read_text())] == []

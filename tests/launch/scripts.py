@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import time
@@ -12,8 +11,9 @@ import uuid
 import numpy as np
 import psutil
 
-ROOT = pathlib.Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, 'PYTHONPATH': str(ROOT)}
+from tests import python
+
+ENVIRONMENT = {**os.environ, 'PYTHONPATH': str(python.ROOT)}
 TINY = (
   '--env=MiniGrid-Empty-5x5-v0',
   '--num_actors=1',
@@ -78,7 +78,7 @@ for line in sys.stdin:
 
 def path_of(script):
   """Returns the path of a launch script."""
-  return str(ROOT / 'launch' / f'{script}.py')
+  return str(python.ROOT / 'launch' / f'{script}.py')
 
 
 class Program:
