@@ -13,16 +13,14 @@ from bt_acme.core import convolutions
 from tests.core import toys
 
 
-def _transformed(convolve):
-  return hk.without_apply_rng(hk.transform(convolve))
-
-
 def _ours(*sizes, small):
-  return _transformed(lambda x: convolutions.conv2d(x, 4, *sizes, small=small))
+  return toys.transformed(
+    lambda x: convolutions.conv2d(x, 4, *sizes, small=small)
+  )
 
 
 def _haikus(*sizes):
-  return _transformed(lambda x: hk.Conv2D(4, *sizes, padding='VALID')(x))
+  return toys.transformed(lambda x: hk.Conv2D(4, *sizes, padding='VALID')(x))
 
 
 # Small images are processed in the same way on every platform.

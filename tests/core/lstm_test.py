@@ -55,10 +55,6 @@ def _with_another(position):
 _FIRST, _SECOND = map(_with_another, range(2))
 
 
-def _transformed(function):
-  return hk.without_apply_rng(hk.transform(function))
-
-
 def _params():
   rng = np.random.default_rng(7)
   size = _INPUT + _HIDDEN
@@ -75,7 +71,7 @@ def _values_and_gradients(function, length):
   cotangents = [np.float32(rng.normal(size=s)) for s in shapes]
 
   def scalar(params, *example):
-    values = _transformed(function).apply(params, *example)
+    values = toys.transformed(function).apply(params, *example)
     assert [v.shape for v in values] == shapes
     return sum(
       jnp.vdot(c, v) for c, v in zip(cotangents, values, strict=True)
@@ -91,7 +87,7 @@ def _values_and_gradients(function, length):
 def _expected(length):
   key, example = jax.random.PRNGKey(3), _example(length)
   inits = [
-    jax.jit(_transformed(f).init)(key, *example) for f in (_ours, _haikus)
+    jax.jit(toys.transformed(f).init)(key, *example) for f in (_ours, _haikus)
   ]
   chex.assert_trees_all_equal(*inits)
   return _values_and_gradients(_haikus, length)
@@ -129,7 +125,7 @@ def test_values_equal_float64(length, scale, held):
   example = _example(length, scale=scale)
   params = _params()
   hold = np.random.default_rng(0).random((length, 3)) < held
-  apply = jax.jit(_transformed(_ours).apply)
+  apply = jax.jit(toys.transformed(_ours).apply)
   actual = apply(params, *example, *([hold] if held else []))
   with np.errstate(over='ignore'):
     expected = reference.lstm_unroll(
@@ -144,7 +140,7 @@ def test_gradients_stay_finite_where_gates_saturate():
   example = _example(50, scale=1e4)
 
   def scalar(params, *example):
-    return jnp.sum(_transformed(_ours).apply(params, *example)[0])
+    return jnp.sum(toys.transformed(_ours).apply(params, *example)[0])
 
   gradients = jax.jit(jax.grad(scalar, argnums=(0, 1, 2, 3)))(
     _params(), *example

@@ -18,11 +18,9 @@ _SHAPE = (5, 6, 2)
 
 
 @functools.lru_cache
-def _built(num_extra=0, torso='small', shape=_SHAPE, **changes):
+def _built(num_extra=0, shape=_SHAPE, **settings):
   """Returns a small network, its parameters and its jitted unroll."""
-  sizes = {'torso_size': 8, 'lstm_size': 6, 'head_size': 7}
-  config = config_lib.NetworkConfig(torso=torso, **{**sizes, **changes})
-  network = networks.make_q_network(config, shape, 4, num_extra)
+  network = toys.small_network(shape, num_extra, **settings)
   params = toys.random_params(network.init, scale=0.2)
   return network, params, toys.unroll_of(network)
 

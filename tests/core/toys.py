@@ -3,6 +3,7 @@
 import functools
 from unittest import mock
 
+import haiku as hk
 import jax
 import jax.experimental
 import jax.numpy as jnp
@@ -83,6 +84,19 @@ def q_network(num_actions, num_choices):
   return networks.QNetwork(
     init, initial_state, step, each(unroll), num_actions, num_choices
   )
+
+
+@functools.cache
+def small_network(shape, num_extra=0, **settings):
+  """Creates a small Q-network of the package with four actions."""
+  sizes = {'torso_size': 8, 'lstm_size': 6, 'head_size': 7, 'torso': 'small'}
+  config = config_lib.NetworkConfig(**{**sizes, **settings})
+  return networks.make_q_network(config, shape, 4, num_extra)
+
+
+def transformed(function):
+  """Transforms a function of Haiku; `apply` draws no random numbers."""
+  return hk.without_apply_rng(hk.transform(function))
 
 
 @functools.cache

@@ -1,14 +1,11 @@
 """Tests weight transfer: partial, full, and with extra actions."""
 
-import functools
-
 import chex
 import jax
 import numpy as np
 import pytest
 
-from bt_acme import config as config_lib
-from bt_acme.core import leaves, networks, weight_loading
+from bt_acme.core import leaves, weight_loading
 from tests.core import toys
 from tests.reference import weight_loading as reference
 
@@ -16,15 +13,8 @@ _SHAPE = (3, 3, 1)
 _A = 4
 
 
-@functools.cache
-def _make(num_extra, **sizes):
-  sizes = {'torso_size': 8, 'lstm_size': 6, 'head_size': 7, **sizes}
-  config = config_lib.NetworkConfig(torso='small', **sizes)
-  return networks.make_q_network(config, _SHAPE, _A, num_extra)
-
-
 def _network(num_extra=0, seed=0, **sizes):
-  network = _make(num_extra, **sizes)
+  network = toys.small_network(_SHAPE, num_extra, **sizes)
   return network, toys.random_params(network.init, seed)
 
 
