@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 import acme
-import ale_py
 import dm_env
 import haiku as hk
 import jax
@@ -25,9 +24,8 @@ from acme.agents.jax import r2d2
 from acme.jax import networks
 from acme.jax.networks import embedding
 from acme.utils import loggers
-from ale_py import roms
 
-from benchmarks import acme_ngu
+from benchmarks import acme_ngu, limits
 from bt_acme import assembly
 
 Step = reverb_base.Step
@@ -40,11 +38,7 @@ class RawAtari(dm_env.Environment):
   """A game without frame skipping, like `wrappers.GymAtariAdapter` for Gym."""
 
   def __init__(self, game: str, seed: int):
-    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
-    self._ale = ale_py.ALEInterface()
-    self._ale.setFloat('repeat_action_probability', 0.0)
-    self._ale.setInt('random_seed', seed)
-    self._ale.loadROM(str(roms.get_rom_path(game)))
+    self._ale = limits.emulator(game, seed)
     self._actions = self._ale.getLegalActionSet()
 
   def _observation(self) -> tuple[np.ndarray, int]:

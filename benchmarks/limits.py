@@ -29,11 +29,19 @@ NGU_FLOP = 62.4e6
 LEARNER_FLOP = 89.3e6
 
 
-def emulation_seconds(game: str) -> float:
-  """Measures the seconds per agent step: four frames without the screen."""
+def emulator(game: str, seed: int = 0) -> ale_py.ALEInterface:
+  """Loads a game without repeated actions."""
   ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
   ale = ale_py.ALEInterface()
+  ale.setFloat('repeat_action_probability', 0.0)
+  ale.setInt('random_seed', seed)
   ale.loadROM(str(roms.get_rom_path(game)))
+  return ale
+
+
+def emulation_seconds(game: str) -> float:
+  """Measures the seconds per agent step: four frames without the screen."""
+  ale = emulator(game)
   actions = ale.getLegalActionSet()
   chosen = np.random.default_rng(0).integers(len(actions), size=1 << 16)
   endless = itertools.cycle([actions[i] for i in chosen])

@@ -6,8 +6,8 @@ import itertools
 import ale_py
 import numpy as np
 import pytest
-from ale_py import roms
 
+from benchmarks import limits
 from bt_acme import environments
 from bt_acme.environments import atari_rewards
 
@@ -15,11 +15,7 @@ _PACMAN, _HERO = atari_rewards.MS_PACMAN, atari_rewards.HERO
 
 
 def _emulator(name, seed=0):
-  ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
-  ale = ale_py.ALEInterface()
-  ale.setFloat('repeat_action_probability', 0.0)
-  ale.setInt('random_seed', seed)
-  ale.loadROM(str(roms.get_rom_path(name)))
+  ale = limits.emulator(name, seed)
   ale.reset_game()
   return ale
 
