@@ -703,7 +703,7 @@ def test_a_loaded_run_has_the_settings_of_its_last_session(tmp_path):
   def learn(stop_at, **settings):
     callbacks = [lambda now: now['actor_steps'] >= stop_at]
     settings = {**WITHOUT_EVALUATIONS, 'callbacks': callbacks, **settings}
-    bt_acme.pretrain('Chain-5', workdir=tmp_path, **settings)
+    bt_acme.pretrain(ENVIRONMENT, workdir=tmp_path, **settings)
 
   last = {'snapshot_steps': '100,300', 'max_episode_rows': 7}
   learn(1, evaluation_period=200)
