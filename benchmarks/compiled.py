@@ -159,7 +159,7 @@ def main(argv: list[str]) -> None:
   del argv
   jax.config.update('jax_platforms', 'cpu')
   values = absl_flags.FLAGS
-  known = names.settings_of(Settings)
+  known = names.defaults_of(Settings)
   given = {name: values[name].value for name in known if values[name].present}
   rows: list[list[str]] = []
   for target, kind in itertools.product(values.target, values.agent):

@@ -343,4 +343,4 @@ def _explain_unknown(name: str, known: Sequence[str]) -> str:
 def _keywords(config_class: type[config_lib.R2D2Config]) -> tuple[str, ...]:
   """Returns the arguments of an agent's function, and the agent's settings."""
   spec = inspect.getfullargspec(FUNCTIONS[config_class])
-  return (*spec.args, *spec.kwonlyargs, *names.settings_of(config_class))
+  return (*spec.args, *spec.kwonlyargs, *names.defaults_of(config_class))

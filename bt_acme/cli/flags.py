@@ -75,7 +75,7 @@ def given(config_class: type) -> dict[str, Any]:
   """
   return {
     name: _with_home(FLAGS[name].value)
-    for name in names.settings_of(config_class)
+    for name in names.defaults_of(config_class)
     if FLAGS[name].present
   }
 

@@ -15,21 +15,12 @@ _ALIASES = {'lr': 'learning_rate', 'gamma': 'discount', 'lambda': 'trace_decay'}
 _LISTED = 12  # Maximum number of choices listed after a suggestion.
 
 
-def settings_of(config_class: type) -> dict[str, 'dataclasses.Field[Any]']:
-  """Returns the field of each setting of a configuration, by its name.
+def defaults_of(config_class: type) -> dict[str, Any]:
+  """Returns the default of each setting of a configuration, by its name.
 
   Args:
     config_class: a dataclass whose fields are dataclasses of settings.
   """
-  return {
-    field.name: field
-    for group in vars(config_class()).values()
-    for field in dataclasses.fields(group)
-  }
-
-
-def defaults_of(config_class: type) -> dict[str, Any]:
-  """Returns the default of each setting of a configuration, by its name."""
   return flat(config_class())
 
 
@@ -52,7 +43,7 @@ def build(config_class: type, values: Values) -> Any:
   Raises:
     ValueError: if a name is unknown or a value is invalid.
   """
-  _check_known(values, settings_of(config_class), config_class)
+  _check_known(values, defaults_of(config_class), config_class)
   return from_dict(
     config_class,
     {

@@ -96,8 +96,8 @@ def get(
     **preset.settings,
     **(preset.pretraining_settings if explores else preset.task_settings),
   }
-  known = names.settings_of(config_class)
-  values = {**names.defaults_of(config_class), **settings, **(given or {})}
+  known = names.defaults_of(config_class)
+  values = {**known, **settings, **(given or {})}
   unused = [*transfer.unused(values)]
   if values.get('lp_launch_type') == 'in_process':
     unused += run_config.OF_NODES

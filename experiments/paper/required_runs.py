@@ -133,7 +133,7 @@ def _learning(
     budget_steps = scale.pretraining_steps
     given |= scale.pretraining_settings
     given['snapshot_steps'] = ','.join(map(str, scale.snapshots[:-1]))
-  known = {'preset', *names.settings_of(runs.SETTINGS[arm.script])}
+  known = {'preset', *names.defaults_of(runs.SETTINGS[arm.script])}
   given = {k: v for k, v in {**given, **scale.overrides}.items() if k in known}
   flags = tuple({**given, **arm.settings}.items())
   return runs.RunSpec(*case, arm.script, budget_steps, flags, needs)

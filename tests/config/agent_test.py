@@ -169,11 +169,7 @@ def test_a_setting_larger_than_that_of_another_group(
   ],
 )
 def test_choices_match_the_code_that_reads_them(setting, known):
-  found = [
-    settings[setting]
-    for settings in map(names.settings_of, config.AGENTS.values())
-    if setting in settings
-  ]
+  found = [field for _, field in _FIELDS if field.name == setting]
   choices = [set(checks.limits_of(field)['choices']) for field in found]
   assert choices and all(each == set(known) for each in choices)
 
@@ -182,7 +178,7 @@ def test_choices_match_the_code_that_reads_them(setting, known):
 def test_no_two_settings_have_the_same_name(config_class):
   groups = vars(config_class()).values()
   number = sum(len(dataclasses.fields(group)) for group in groups)
-  assert len(names.settings_of(config_class)) == number
+  assert len(names.defaults_of(config_class)) == number
 
 
 def test_the_learner_of_ngu_keeps_its_loss_if_another_setting_changes():

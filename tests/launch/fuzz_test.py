@@ -7,6 +7,7 @@ BT_ACME_FUZZ_LINES sets their number.
 
 import collections
 import contextlib
+import dataclasses
 import functools
 import io
 import math
@@ -24,7 +25,7 @@ from absl.testing import flagsaver
 
 from bt_acme import assembly
 from bt_acme.cli import flags
-from bt_acme.config import checks, names, presets
+from bt_acme.config import checks, presets
 from bt_acme.evaluation import episode_records
 from bt_acme.launching import starting
 from bt_acme.runtime import provenance
@@ -96,6 +97,12 @@ def _value(rng, name, field):
   if kind is str:
     return rng.choice([*_TEXTS[name] * 3, *_ODD_TEXTS])
   return _odd_number(rng)
+
+
+def _settings_of(script):
+  """Returns the field of each setting of a launch script, by its name."""
+  groups = vars(runpy.run_path(scripts.path_of(script))['Settings']()).values()
+  return {x.name: x for group in groups for x in dataclasses.fields(group)}
 
 
 def _command(rng, script, settings):
@@ -171,14 +178,12 @@ def test_random_command_lines(stopped, capsys):
   seed = os.environ.get(_SEED) or str(secrets.randbelow(2**32))
   with capsys.disabled():
     print(f'\n{_SEED}={seed}')
-  classes = {
-    s: runpy.run_path(scripts.path_of(s))['Settings'] for s in _SCRIPTS
-  }
+  settings = {script: _settings_of(script) for script in _SCRIPTS}
   codes = collections.Counter()
   for number in range(_NUM_LINES):
     script = _SCRIPTS[number % len(_SCRIPTS)]
     rng = random.Random(f'{seed} {number}')
-    arguments = _command(rng, script, names.settings_of(classes[script]))
+    arguments = _command(rng, script, settings[script])
     repeat = f'{_SEED}={seed}: launch/{script}.py {shlex.join(arguments)}\n'
     try:
       code, output, errors = _run(script, arguments)
