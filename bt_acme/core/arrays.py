@@ -19,12 +19,6 @@ def stop_gradient(array: Array) -> Array:
   return jax.lax.stop_gradient(array) if isinstance(array, jax.Array) else array
 
 
-def by_platform(*inputs: Any, **functions: Any) -> Any:
-  """Calls the function for the platform that computes, or `default`."""
-  call: Any = jax.lax.platform_dependent
-  return call(*inputs, **functions)
-
-
 def tree_where(condition: jax.Array, x: Any, y: Any) -> Any:
   """Selects x where the condition holds, else y, leaf by leaf."""
   return jax.tree.map(lambda a, b: jnp.where(condition, a, b), x, y)

@@ -23,8 +23,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bt_acme.core import arrays
-
 # Images per iteration of the gradient; with 41, it takes a third longer.
 _CPU_IMAGES = 8
 
@@ -59,7 +57,7 @@ def _convolve(
 ) -> jax.Array:
   if small:
     return _by_patches(stride, x, w)
-  return arrays.by_platform(  # type: ignore[no-any-return]
+  return jax.lax.platform_dependent(  # type: ignore[no-any-return]
     x,
     w,
     cuda=functools.partial(_by_blocks, stride),
@@ -118,7 +116,7 @@ def _backward(
   by_xla = functools.partial(_gradients_of, _by_xla, stride)
   if small:
     return by_xla(*inputs, gradient)
-  d_x, d_w = arrays.by_platform(
+  d_x, d_w = jax.lax.platform_dependent(
     *inputs,
     gradient,
     cpu=functools.partial(_gradients_on_cpu, stride),

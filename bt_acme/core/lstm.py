@@ -168,7 +168,7 @@ def _scan_on_accelerator(*lstms: Recurrence) -> list[tuple[Any, ...]]:
 
 
 def _forward(*lstms: Recurrence) -> tuple[tuple[_Unrolled, ...], Any]:
-  unrolled = arrays.by_platform(
+  unrolled = jax.lax.platform_dependent(
     *lstms,
     cpu=lambda *each: [_scan_on_cpu(lstm) for lstm in each],
     default=_scan_on_accelerator,
@@ -192,7 +192,7 @@ def _recurrence(*lstms: Recurrence) -> tuple[_Unrolled, ...]:
 def _backward(saved: Any, cotangents: Any) -> tuple[Any, ...]:
   lstm, hiddens, *_ = saved
   hiddens_tm1 = jnp.concatenate([lstm.hidden[None], hiddens[:-1]])  # [T, B, H]
-  first = arrays.by_platform(
+  first = jax.lax.platform_dependent(
     saved,
     hiddens_tm1,
     cotangents[0],

@@ -9,8 +9,6 @@ import jax
 import jax.numpy as jnp
 import rlax
 
-from bt_acme.core import arrays
-
 
 def returns_on_device(
   reward: jax.Array,
@@ -28,7 +26,7 @@ def returns_on_device(
     inputs += [jnp.concatenate([taken_values[1:], zeros])]
   # Values of half precision would not match the rewards in the loop.
   inputs = [x.astype(jnp.result_type(*inputs)) for x in inputs]
-  returns: jax.Array = arrays.by_platform(
+  returns: jax.Array = jax.lax.platform_dependent(
     *inputs, cpu=_returns_by_loop, default=_returns_by_tree
   )
   return returns

@@ -150,7 +150,7 @@ def _batch_one_by_one(
       )
       return jnp.stack([function(*row) for row in rows])
 
-    result: jax.Array = arrays.by_platform(
+    result: jax.Array = jax.lax.platform_dependent(
       params, x, cpu=one_by_one, tpu=in_loop, default=vmapped
     )
     return result, True
