@@ -147,18 +147,11 @@ class Agent:
     """Omits the networks, which every process creates for itself."""
     return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
-  @property
-  def nameless(self) -> 'Agent':
-    """The agent without its environment name.
-
-    Agents whose nameless versions are equal share compiled functions.
-    """
-    return self.named('')
-
   def named(self, name: str) -> 'Agent':
     """Returns this agent for another environment with equal shapes.
 
-    Both agents share their networks, and nothing is validated again.
+    Both agents share their networks, and nothing is validated again. Agents
+    share compiled functions if they are equal once both are named ''.
 
     Args:
       name: the name of the other environment.

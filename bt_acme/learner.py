@@ -101,7 +101,7 @@ class Learner:
       ValueError: if this machine has fewer than `num_devices` devices, or if
         `batch_size` is not a multiple of it.
     """
-    core, self._shardings, self._step = _compiled(agent.nameless)
+    core, self._shardings, self._step = _compiled(agent.named(''))
     self._state = jax.device_put(
       core.init(random_key, initial_params), self._shardings.state
     )

@@ -80,14 +80,14 @@ def estimate(
       processes * _PROCESS_BYTES,
       'Lower one of these settings, and raise envs_per_actor if necessary.',
     ),
-    _environments(
+    environments(
       agent,
       run.num_environments,
       f'{_num_environments(run)}, sequence_period={replay.sequence_period}',
       block,
       has_memories=run.inference == 'local' or not has_accelerator,
     ),
-    _environments(
+    environments(
       agent,
       evaluators * run.evaluation_episodes,
       _settings(run, 'num_evaluators', 'evaluation_episodes'),
@@ -103,18 +103,6 @@ def estimate(
   here = [label for label in others if placed[label]['here']]
   needs = [need for label in here for need in others[label]]
   return needs if run.spans_machines else acting + needs
-
-
-def estimate_evaluation(
-  agent: assembly.Agent, episodes: int
-) -> list[MemoryRequirement]:
-  """Lists the memory requirements of playing all episodes at once.
-
-  Args:
-    agent: the agent that plays.
-    episodes: the number of episodes.
-  """
-  return [_environments(agent, episodes, f'episodes={episodes}')]
 
 
 def estimate_device(
@@ -207,7 +195,7 @@ def _num_environments(run: run_config.RunConfig) -> str:
   return f'{run.environments_setting}={run.num_environments}'
 
 
-def _environments(
+def environments(
   agent: assembly.Agent,
   number: int,
   settings: str,

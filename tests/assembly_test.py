@@ -64,8 +64,8 @@ def test_a_renamed_agent_is_not_validated_again():
   renamed = agent.named('other')
   assert renamed.network is not None and renamed != agent
   assert renamed.spec == agent.spec._replace(name='other')
-  assert renamed.nameless == agent.nameless and len(validated) == 1
-  assert hash(renamed.nameless) == hash(agent.nameless)
+  assert renamed.named('') == agent.named('') and len(validated) == 1
+  assert hash(renamed.named('')) == hash(agent.named(''))
   dataclasses.replace(agent, spec=agent.spec._replace(name='other'))
   assert len(validated) == 2
 

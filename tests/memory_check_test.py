@@ -63,11 +63,11 @@ def test_episodic_memories_of_all_environments():
   memory = 50 * 9 * 4
   evaluated = bytes_of(memory_check.estimate(RUN, agent), 'evaluation_episodes')
   assert evaluated == 14 * (10**5 + memory)
-  (need,) = memory_check.estimate_evaluation(agent, 6)
+  need = memory_check.environments(agent, 6, 'episodes=6')
   assert need.num_bytes == 6 * (10**5 + memory)
   assert need.settings == 'episodes=6, memory_capacity=50, embedding_size=8'
   rnd = fakes.make_agent('ngu:intrinsic_reward=rnd')
-  (need,) = memory_check.estimate_evaluation(rnd, 6)
+  need = memory_check.environments(rnd, 6, 'episodes=6')
   assert need.num_bytes == 6 * 10**5
 
 

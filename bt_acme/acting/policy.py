@@ -55,7 +55,7 @@ class VectorPolicy:
         index and `seed` determine the environment's random numbers.
       evaluation: whether to disable flights.
     """
-    self._core, self._start, self._step = _compiled(agent.nameless, evaluation)
+    self._core, self._start, self._step = _compiled(agent.named(''), evaluation)
     self._behaviors = agent.behavior_params()
     self._channels = agent.spec.frame_channels
     self._state = self._core.init(epsilons, seed, first_environment)

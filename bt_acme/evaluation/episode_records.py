@@ -91,7 +91,8 @@ def play(
       environments in the list of names, or if the episodes need more memory
       than this machine has.
   """
-  memory_check.check(memory_check.estimate_evaluation(agent, episodes))
+  needs = memory_check.environments(agent, episodes, f'episodes={episodes}')
+  memory_check.check([needs])
   settings = run_config.RunConfig.__dataclass_fields__
   checks.check_value('seed', seed, settings['seed'])
   num_names = len(environments.names_in(agent.spec.name))
