@@ -302,24 +302,6 @@ class Agent:
       return ngu_actor.arrange_params(variables.agent, variables.intrinsic)
     return variables.agent
 
-  def actor_input(
-    self,
-    inputs: types.AgentInput,
-    host_inputs: tuple[Any, ...],
-    flight_weights: Any = (),
-  ) -> Any:
-    """Combines inputs for the actor core.
-
-    Args:
-      inputs: the inputs of the agent.
-      host_inputs: the inputs from the host sides of the K behaviors.
-      flight_weights: float32 [K], the learned priorities of the behaviors; ()
-        if they are constant.
-    """
-    if self.transfer is None:
-      return inputs
-    return bt_actor.BTInput(inputs, host_inputs, flight_weights)
-
 
 def spec_by_name(
   names: str, *, num_stacked: int = 0, expected: EnvironmentSpec | None = None

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from bt_acme import assembly
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.core import arrays, frame_stacking, networks, types
+from bt_acme.core.behavior_transfer import bt_actor
 from bt_acme.core.intrinsic import ngu_actor
 
 Array = Any  # A NumPy array, or a JAX array inside a jitted call.
@@ -225,16 +226,13 @@ class BatchedCore:
       own = stack_trees(embeddings) if embeddings else state.embedding
       params = params._replace(embedding=own)
       axes = ngu_actor.NGUParams(agent=None, embedding=0, rnd=None)
+    given: Any = types.AgentInput(
+      stack, inputs.prev_action, inputs.prev_reward, inputs.is_first
+    )
+    if self._agent.transfer is not None:
+      given = bt_actor.BTInput(given, inputs.host_inputs, inputs.flight_weights)
     action, core = jax.vmap(self._core.select_action, in_axes=(axes, 0, 0))(
-      params,
-      self._agent.actor_input(
-        types.AgentInput(
-          stack, inputs.prev_action, inputs.prev_reward, inputs.is_first
-        ),
-        inputs.host_inputs,
-        inputs.flight_weights,
-      ),
-      state.core,
+      params, given, state.core
     )
     extras = jax.vmap(self._core.get_extras)(core)
     return action, extras, ActingState(core, stack, state.embedding)
