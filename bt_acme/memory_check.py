@@ -19,7 +19,7 @@ from bt_acme import config as config_lib
 from bt_acme.acting import grouped_core
 from bt_acme.config import placement as placement_lib
 from bt_acme.config import run as run_config
-from bt_acme.core import jaxprs, learner_core
+from bt_acme.core import jaxprs
 from bt_acme.core.intrinsic import rewards
 from bt_acme.replay import blocks, fields, memory_estimate
 
@@ -246,8 +246,7 @@ def _network_settings(agent: assembly.Agent) -> str:
 
 def _learner(agent: assembly.Agent) -> MemoryRequirement:
   """Returns the requirement of parameters and optimizers, from shapes alone."""
-  core = learner_assembly.make_learner_core(agent)
-  state = learner_core.without_key(jax.eval_shape(core.init, jax.random.key(0)))
+  state = learner_assembly.state_shapes(agent)
   return MemoryRequirement(
     _network_settings(agent),
     'the networks in training take',

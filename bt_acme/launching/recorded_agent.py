@@ -166,7 +166,7 @@ def read_policy(
   Raises:
     ValueError: if there is no checkpoint, or if it does not fit the agent.
   """
-  shapes = learner_assembly.state_shapes(agent, workdir=run.workdir)
+  shapes = learner_assembly.state_shapes(agent)
   # This must not write: the run may be active or belong to another user.
   old = old_checkpoints.read(run, shapes)
   restored = (
