@@ -6,8 +6,9 @@ disk, and moves it into place with one system call. Readers therefore find
 either the old or the new contents, also after the writer was killed or the
 machine lost power.
 
-A target has one writer at a time, except a file that must not be replaced: each
-other attempt to write it first removes the leftovers of interrupted attempts.
+A target has one writer at a time, because an attempt to write it first removes
+the leftovers of interrupted attempts. Only attempts that keep them can run at
+the same time.
 """
 
 import contextlib
@@ -89,7 +90,9 @@ def new_file(path: PathLike, *, replaces: bool = True) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
+def new_folder(
+  path: PathLike, *, cleans: bool = True
+) -> Iterator[pathlib.Path]:
   """Creates a directory, replacing any existing one.
 
   The body of the `with` statement fills a temporary directory, which replaces
@@ -100,13 +103,18 @@ def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
   target is missing, and if the writer crashes there, it stays missing until the
   next attempt, which first moves the old directory back.
 
+  Args:
+    path: the directory.
+    cleans: False allows several writers at a time, of which some may fail. The
+      leftovers of earlier attempts then remain.
+
   Yields:
     The temporary directory.
 
   Raises:
     OSError: if the directory cannot be written; the target is then unchanged.
   """
-  with _replacing(path) as (target, temporary):
+  with _replacing(path, cleans=cleans) as (target, temporary):
     temporary.mkdir()
     yield temporary
     sync_tree(temporary)

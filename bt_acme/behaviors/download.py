@@ -10,9 +10,7 @@ import io
 import os
 import pathlib
 import re
-import shutil
 import tarfile
-import tempfile
 import urllib.parse
 import urllib.request
 
@@ -69,14 +67,19 @@ def fetch(address: str, *, setting: str) -> str:
   folder = compilation_cache.root() / 'behaviors' / digest.lower() / name
   try:
     if not (folder / _DESCRIPTION).is_file():
-      _write(folder, _unpack(_download(url, digest.lower())))
+      contents = _unpack(_download(url, digest.lower()))
+      with files.new_folder(folder, cleans=False) as temporary:
+        for file_name, data in contents.items():
+          (temporary / file_name).write_bytes(data)
   except untrusted.InvalidFileError as error:
     raise ValueError(f'{subject} {error}.') from error
   except OSError as error:
-    raise ValueError(
-      f'{subject} cannot be stored: {error}. Set XDG_CACHE_HOME to a directory '
-      'that is writable.'
-    ) from error
+    # Another process may have stored the same files at the same time.
+    if not os.path.isfile(folder / _DESCRIPTION):
+      raise ValueError(
+        f'{subject} cannot be stored: {error}. Set XDG_CACHE_HOME to a '
+        'directory that is writable.'
+      ) from error
   return str(folder)
 
 
@@ -146,21 +149,3 @@ def _check_length(data: bytes) -> None:
       f'is larger than {_LARGEST:,} bytes, packed or unpacked. Download and '
       'unpack it yourself, and pass its directory'
     )
-
-
-def _write(folder: pathlib.Path, contents: dict[str, bytes]) -> None:
-  """Writes a directory, or keeps one that another process has just written."""
-  folder.parent.mkdir(parents=True, exist_ok=True)
-  temporary = pathlib.Path(tempfile.mkdtemp(dir=folder.parent))
-  try:
-    for name, data in contents.items():
-      (temporary / name).write_bytes(data)
-    files.sync_tree(temporary)
-    try:
-      os.rename(temporary, folder)
-    except OSError:
-      if not (folder / _DESCRIPTION).is_file():
-        shutil.rmtree(folder, ignore_errors=True)  # It is incomplete.
-        os.rename(temporary, folder)
-  finally:
-    shutil.rmtree(temporary, ignore_errors=True)
