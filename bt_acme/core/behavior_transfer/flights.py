@@ -61,9 +61,10 @@ class FlightLaw(NamedTuple):
   """Pure functions that decide when a flight starts and ends.
 
   Attributes:
-    start: (flight state, `FlightInput`, start key, length key) -> (bool [],
-      int32 [], law state): whether a flight starts if none is in progress, its
-      maximum length, and the next state of the law.
+    start: (flight state, `FlightInput`, keys) -> (bool [], int32 [], law
+      state): whether a flight starts if none is in progress, its maximum
+      length, and the next state of the law. The two random keys are for the
+      start and for the length.
     init: () -> the state of the law, before the first step; () by default.
     ends: (q_values, choice) -> bool []: whether a flight ends before a step
       whose proposed action has the label `choice`. None for laws that draw the
@@ -71,7 +72,7 @@ class FlightLaw(NamedTuple):
   """
 
   start: Callable[
-    [FlightState, FlightInput, types.PRNGKey, types.PRNGKey],
+    [FlightState, FlightInput, Sequence[types.PRNGKey]],
     tuple[jax.Array, jax.Array, Any],
   ]
   init: Callable[[], Any] = tuple
@@ -205,8 +206,8 @@ def step(
   Returns:
     The role of this step in a flight, and the state after the step.
   """
-  start_key, length_key, behavior_key = jax.random.split(key, 3)
-  starts, length, law_state = law.start(state, inputs, start_key, length_key)
+  *keys, behavior_key = jax.random.split(key, 3)
+  starts, length, law_state = law.start(state, inputs, keys)
   starts = (state.steps_left == 0) & starts
   drawn = jax.random.categorical(
     behavior_key, jnp.log(jnp.asarray(behavior_weights, jnp.float32))

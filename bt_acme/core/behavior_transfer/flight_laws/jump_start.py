@@ -10,6 +10,7 @@ returns come from the episodes of training instead of from evaluations, h
 changes by a factor after every episode, and grows again if the returns fall.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -102,10 +103,9 @@ def make(
   def start(
     state: flights.FlightState,
     inputs: flights.FlightInput,
-    start_key: types.PRNGKey,
-    length_key: types.PRNGKey,
+    keys: Sequence[types.PRNGKey],
   ) -> tuple[jax.Array, jax.Array, JumpStart]:
-    del start_key
+    _, length_key = keys
     law: JumpStart = state.law
     ended = end_episode(law, config)
     fresh = arrays.tree_where(law.length > 0, ended, law)

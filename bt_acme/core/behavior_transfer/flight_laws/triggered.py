@@ -11,6 +11,7 @@ Source: Pislar et al. 2022 (arXiv:2108.11811), Sec. 2.3 and Alg. 1. Differs from
 the paper: exponents are limited, so that float32 does not overflow.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -128,10 +129,10 @@ def make(
   def start(
     state: flights.FlightState,
     inputs: flights.FlightInput,
-    start_key: types.PRNGKey,
-    length_key: types.PRNGKey,
+    keys: Sequence[types.PRNGKey],
   ) -> tuple[jax.Array, jax.Array, Triggered]:
     law: Triggered = state.law
+    start_key, _ = keys
     value = value_rescaling.invert(
       jnp.max(inputs.q_values), learner.value_rescaling_epsilon
     )
@@ -144,7 +145,7 @@ def make(
     rate = state.start_probability
     before = arrays.tree_where(inputs.is_first, law.before, law.homeostasis)
     probability, averages = trigger_probability(before, signal, rate)
-    _, length, _ = lengths.start(state, inputs, start_key, length_key)
+    _, length, _ = lengths.start(state, inputs, keys)
     uniform = jax.random.uniform(start_key, [], jnp.float32)
     return (
       is_known & (uniform < probability),

@@ -8,6 +8,8 @@ Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 4 and Alg. 1, after the
 temporally extended exploration of Dabney et al. 2021 (arXiv:2006.01782).
 """
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,10 +30,10 @@ def make(
   def start(
     state: flights.FlightState,
     inputs: flights.FlightInput,
-    start_key: types.PRNGKey,
-    length_key: types.PRNGKey,
+    keys: Sequence[types.PRNGKey],
   ) -> tuple[jax.Array, jax.Array, tuple[()]]:
     del inputs
+    start_key, length_key = keys
     return (
       jax.random.uniform(start_key, [], jnp.float32) < state.start_probability,
       draw_length(length_key, jnp.asarray(table)),
