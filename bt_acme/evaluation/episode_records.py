@@ -118,7 +118,8 @@ def play(
 
   def on_step(going: np.ndarray) -> None:
     if writer and going[0] and writer.frames < max_frames:
-      writer.write(view.frame(evaluator.sources[0], evaluator.in_control[0]))
+      actor = evaluator.actor
+      writer.write(view.frame(actor.sources[0], actor.in_control[0]))
 
   def on_end(i: int) -> None:
     if writer and i == 0 and writer.frames < max_frames:
@@ -194,7 +195,7 @@ def record(
     on_step(going)
     for i in np.flatnonzero(going):
       recordings[i].actions.append(int(evaluator.actions[i]))
-      recordings[i].sources.append(int(evaluator.sources[i]))
+      recordings[i].sources.append(int(evaluator.actor.sources[i]))
       if hasattr(environments[i], 'agent_cell'):
         recordings[i].cells.append(environments[i].agent_cell())
 

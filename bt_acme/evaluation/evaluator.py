@@ -29,11 +29,9 @@ class Evaluator:
 
   Attributes:
     environment: the environments, one per episode.
+    actor: the actor that selects all actions. Its `sources` and `in_control`
+      are who selected the most recent actions.
     actions: the most recent actions, int32 [N].
-    sources: who selected them, uint8 [N]: OWN, EXTRA or FLIGHT of
-      `core/types.py`.
-    in_control: the behaviors that selected them, int [N]; any number where the
-      source is OWN.
 
   Example:
     ```python
@@ -84,7 +82,7 @@ class Evaluator:
       num_stacked=agent.spec.num_stacked,
       joint_emulator=False,  # Videos need the environments themselves.
     )
-    self._actor = vector_actor.VectorActor(
+    self.actor = vector_actor.VectorActor(
       agent,
       epsilons=[epsilon] * episodes,
       seed=seed,
@@ -93,8 +91,6 @@ class Evaluator:
     )
     self._episodes = episodes
     self.actions = np.zeros(episodes, np.int32)
-    self.sources = np.zeros(episodes, np.uint8)
-    self.in_control = np.zeros(episodes, np.int64)
 
   def run(
     self,
@@ -130,24 +126,22 @@ class Evaluator:
         print(row['episode_return'])
       ```
     """
-    self._actor.update_variables(variables)
+    self.actor.update_variables(variables)
     if statistics is not None:
-      self._actor.restore_statistics(statistics)
+      self.actor.restore_statistics(statistics)
     rows: dict[int, Row] = {}
     step = self.environment.reset()
     # An environment whose episode ended first has played on until the end of
     # the last evaluation.
-    self._actor.discard_episodes()
+    self.actor.discard_episodes()
     going = np.ones(self._episodes, bool)
     turns, asked = 0, time.monotonic()
     while going.any():
-      self.actions = self._actor.select_actions(step)
-      self.sources = self._actor.sources
-      self.in_control = self._actor.in_control
+      self.actions = self.actor.select_actions(step)
       on_step(step, going)
       step = self.environment.step(self.actions)
       ended = np.flatnonzero(step.is_last)
-      for i, row in zip(ended, self._actor.observe(step), strict=True):
+      for i, row in zip(ended, self.actor.observe(step), strict=True):
         rows.setdefault(int(i), row)
         if going[i]:
           on_end(int(i))

@@ -135,8 +135,9 @@ def test_the_behavior_in_control_selected_the_action(made):
   seen = set()
 
   def on_step(step, going):
+    actor = evaluator.actor
     for source, behavior, action in zip(
-      evaluator.sources, evaluator.in_control, evaluator.actions, strict=True
+      actor.sources, actor.in_control, evaluator.actions, strict=True
     ):
       if source != types.OWN:
         assert behavior == action
