@@ -10,7 +10,6 @@ import numpy as np
 from bt_acme import assembly, environments, memory_check
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
-from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.environments import vector
 from bt_acme.evaluation import control_view, video_writer
 from bt_acme.evaluation import evaluator as evaluator_lib
@@ -128,8 +127,7 @@ def play(
   try:
     recordings = record(
       evaluator,
-      learned.variables,
-      learned.statistics,
+      learned,
       should_stop=lambda: (
         stops_with_video and writer is not None and writer.frames >= max_frames
       ),
@@ -168,8 +166,7 @@ def film(
 
 def record(
   evaluator: evaluator_lib.Evaluator,
-  variables: assembly.Variables,
-  statistics: reward_lib.IntrinsicStatistics | None = None,
+  learned: assembly.Learned,
   *,
   on_step: Callable[[np.ndarray], None] = lambda going: None,
   **options: Any,
@@ -178,8 +175,7 @@ def record(
 
   Args:
     evaluator: the evaluator that plays.
-    variables: the parameters of the agent.
-    statistics: the statistics of the intrinsic reward, if the agent has one.
+    learned: the policy of the agent.
     on_step: a function that is called before each step with a mask bool [N] of
       unfinished episodes.
     **options: the other arguments of `Evaluator.run`.
@@ -199,6 +195,6 @@ def record(
       if hasattr(environments[i], 'agent_cell'):
         recordings[i].cells.append(environments[i].agent_cell())
 
-  rows = evaluator.run(variables, statistics, on_step=record_step, **options)
+  rows = evaluator.run(learned, on_step=record_step, **options)
   pairs = zip(recordings, rows, strict=False)
   return [recording._replace(metrics=row) for recording, row in pairs]

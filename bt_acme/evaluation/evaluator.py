@@ -9,7 +9,6 @@ from bt_acme import assembly, environments
 from bt_acme.acting import vector_actor
 from bt_acme.config import checks
 from bt_acme.core import epsilon as epsilon_lib
-from bt_acme.core.intrinsic import reward_statistics as reward_lib
 from bt_acme.environments import vector
 
 Row = dict[str, float]
@@ -94,8 +93,7 @@ class Evaluator:
 
   def run(
     self,
-    variables: assembly.Variables,
-    statistics: reward_lib.IntrinsicStatistics | None = None,
+    learned: assembly.Learned,
     *,
     should_stop: Callable[[], bool] = lambda: False,
     on_step: Callable[[vector.VectorStep, np.ndarray], None] = (
@@ -106,9 +104,8 @@ class Evaluator:
     """Plays one episode in each environment.
 
     Args:
-      variables: the variables published by the learner.
-      statistics: the statistics of the intrinsic reward, which is an input of
-        NGU policies; None for other policies.
+      learned: the policy of the agent. Its statistics are those of the
+        intrinsic reward, which is an input of NGU policies.
       should_stop: a function that is called every 256 steps, and at least
         every second; the evaluation stops if it returns True.
       on_step: a function that is called before each step with the current
@@ -122,13 +119,13 @@ class Evaluator:
 
     Example:
       ```python
-      for row in evaluator.run(behavior.variables, behavior.statistics):
+      for row in evaluator.run(behavior.learned):
         print(row['episode_return'])
       ```
     """
-    self.actor.update_variables(variables)
-    if statistics is not None:
-      self.actor.restore_statistics(statistics)
+    self.actor.update_variables(learned.variables)
+    if learned.statistics is not None:
+      self.actor.restore_statistics(learned.statistics)
     rows: dict[int, Row] = {}
     step = self.environment.reset()
     # An environment whose episode ended first has played on until the end of

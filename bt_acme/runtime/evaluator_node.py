@@ -51,9 +51,7 @@ class EvaluatorNode(node.Node):
   def _evaluate(self, point: int, learned: assembly.Learned) -> None:
     """Runs an evaluation, which stays pending if it is interrupted."""
     with contextlib.closing(self._make_evaluator(point)) as evaluator:
-      rows = evaluator.run(
-        learned.variables, learned.statistics, should_stop=self._should_stop
-      )
+      rows = evaluator.run(learned, should_stop=self._should_stop)
     self.is_warm = True  # By now, all functions have been compiled.
     if rows:
       marked = [{evaluation_schedule.POINT: point, **row} for row in rows]

@@ -293,8 +293,8 @@ def _execute(
   files.write_text(run._path(folder), json.dumps(result) + '\n')
 
 
-# An agent, its states (each with variables and the statistics of an intrinsic
-# reward), the final one last, and the metrics of the training episodes.
+# An agent, its states (runs or behaviors, each with its `learned` policy), the
+# final one last, and the metrics of the training episodes.
 _Learned = tuple[assembly.Agent, list[Any], Columns]
 
 
@@ -405,8 +405,7 @@ def _play(
     flights=flights,
   )
   recordings = [
-    episode_records.record(evaluator, state.variables, state.statistics)
-    for state in states
+    episode_records.record(evaluator, state.learned) for state in states
   ]
   evaluator.close()
   return recordings

@@ -42,7 +42,7 @@ def test_replaying_a_recording(made):
   agent, learned = made
   agent = assembly.moved(agent, 'MiniGrid-Empty-Random-5x5-v0')
   evaluator = Evaluator(agent, episodes=3, seed=5, epsilon=0.5, flights=True)
-  recordings = episode_records.record(evaluator, learned.variables)
+  recordings = episode_records.record(evaluator, learned)
   sources = {s for recording in recordings for s in recording.sources}
   assert types.FLIGHT in sources and types.OWN in sources
   for i, recording in enumerate(recordings):
@@ -70,7 +70,7 @@ def test_evaluations_count_only_their_own_steps_and_have_no_flights(made):
   for _ in range(2):
     ended, played = [], []
     rows = evaluator.run(
-      learned.variables,
+      learned,
       on_step=lambda step, going, to=played: to.append(going.copy()),
       on_end=ended.append,
     )
@@ -78,7 +78,7 @@ def test_evaluations_count_only_their_own_steps_and_have_no_flights(made):
     lengths = [row['episode_length'] for row in rows]
     np.testing.assert_array_equal(lengths, np.sum(played, axis=0))
     assert len(set(lengths)) > 1  # Some environments wait for the others.
-  for recording in episode_records.record(evaluator, learned.variables):
+  for recording in episode_records.record(evaluator, learned):
     assert types.FLIGHT not in recording.sources
 
 
@@ -113,7 +113,7 @@ def test_slow_steps_do_not_delay_a_stop(made, monkeypatch):
     monkeypatch.setattr(evaluator_lib, '_SECONDS_TO_STOP', seconds)
     evaluator, steps = Evaluator(agent, episodes=2, seed=5), []
     rows = evaluator.run(
-      *learned[1:],
+      learned,
       should_stop=lambda: True,
       on_step=lambda *_, steps=steps: steps.append(1),
     )
@@ -143,6 +143,6 @@ def test_the_behavior_in_control_selected_the_action(made):
         assert behavior == action
         seen.add((int(source), int(behavior)))
 
-  evaluator.run(learned.variables, on_step=on_step)
+  evaluator.run(learned, on_step=on_step)
   extra, flight = types.EXTRA, types.FLIGHT
   assert seen == {(extra, 1), (extra, 2), (flight, 0), (flight, 1)}

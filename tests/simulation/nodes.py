@@ -279,13 +279,13 @@ class EvaluatorNode(evaluator_node.EvaluatorNode):
     del point
     return types.SimpleNamespace(run=self._play, close=lambda: None)
 
-  def _play(self, variables, statistics, should_stop):
-    learned = int(variables['steps'][0])
+  def _play(self, learned, should_stop):
+    steps = int(learned.variables['steps'][0])
     # Only long episodes call `should_stop`.
-    if learned % 2 and should_stop():
+    if steps % 2 and should_stop():
       return []
     return [
-      {'episode_return': 1.0, 'episode': i, 'learned': learned}
+      {'episode_return': 1.0, 'episode': i, 'learned': steps}
       for i in range(self._run.evaluation_episodes)
     ]
 
