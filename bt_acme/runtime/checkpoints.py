@@ -52,35 +52,27 @@ class Replay(NamedTuple):
   layout: Mapping[str, Any]
 
 
-def save(
-  folder: str,
-  arrays: Any,
-  values: Mapping[str, Any],
-  replay: Replay | None = None,
-) -> None:
+def save(folder: str, state: State, replay: Replay | None = None) -> None:
   """Writes a checkpoint, then removes all but the last two.
 
   Args:
     folder: the directory that holds the run's checkpoints.
-    arrays: a tree of arrays.
-    values: JSON values.
+    state: a tree of arrays, and JSON values.
     replay: the replay of the checkpoint. Its files are linked, not copied; they
       may be removed afterwards, but must not be modified.
   """
   root = pathlib.Path(folder)
   old = numbers(root)
-  write(_path(root, max(old, default=0) + 1), arrays, values, replay)
+  write(_path(root, max(old, default=0) + 1), state, replay)
   for number in old[_KEPT - 1 :]:
     files.remove_folder(_path(root, number))
 
 
 def write(
-  path: pathlib.Path,
-  arrays: Any,
-  values: Mapping[str, Any],
-  replay: Replay | None = None,
+  path: pathlib.Path, state: State, replay: Replay | None = None
 ) -> None:
   """Writes one directory of arrays and JSON values; see `save`."""
+  arrays, values = state
   with files.new_folder(path) as folder:
     _write_arrays(jax.tree.leaves(arrays), folder / _ARRAYS)
     record = {

@@ -89,7 +89,7 @@ class Queue:
       if statistics is not None:
         statistics = {k: float(v) for k, v in statistics._asdict().items()}
       values = {'actor_steps': actor_steps, 'statistics': statistics}
-      checkpoints.write(self._path(point), learner.variables, values)
+      checkpoints.write(self._path(point), (learner.variables, values))
       self._last = point
 
   def take(

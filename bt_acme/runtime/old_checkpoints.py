@@ -39,7 +39,7 @@ def upgrade(
     return
   arrays, values, states = old
   replay = saved_nodes.write(run, agent, states)
-  checkpoints.save(run.checkpoint_folder, arrays, values, replay)
+  checkpoints.save(run.checkpoint_folder, (arrays, values), replay)
   saved_nodes.clear(run)
   _path(run).unlink()
 

@@ -159,5 +159,5 @@ class Saver:
     return checkpoints.newest_replay(self._folder)
 
   def _write(self, state: State, replay: checkpoints.Replay | None) -> None:
-    checkpoints.save(self._folder, *state, replay)
+    checkpoints.save(self._folder, state, replay)
     self._written = self._begun = state

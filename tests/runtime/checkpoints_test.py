@@ -35,7 +35,7 @@ def assert_restored(folder, value):
 def make_folder(tmp_path):
   folder = str(tmp_path / 'checkpoints')
   for value in (1, 2, 3):
-    checkpoints.save(folder, tree(value), {'n': [value]})
+    checkpoints.save(folder, (tree(value), {'n': [value]}))
   return folder
 
 
@@ -43,7 +43,7 @@ def test_the_newest_is_restored_and_the_last_two_are_kept(folder):
   assert names(folder) == ['checkpoint-2', 'checkpoint-3']
   assert_restored(folder, 3)
   for value in range(4, 12):
-    checkpoints.save(folder, tree(value), {'n': [value]})
+    checkpoints.save(folder, (tree(value), {'n': [value]}))
   assert names(folder) == ['checkpoint-10', 'checkpoint-11']
   assert_restored(folder, 11)
 
@@ -51,7 +51,7 @@ def test_the_newest_is_restored_and_the_last_two_are_kept(folder):
 def test_the_actor_steps_are_0_without_a_checkpoint(tmp_path):
   folder = str(tmp_path)
   assert checkpoints.actor_steps(folder) == 0
-  checkpoints.save(folder, tree(1), {'counts': {'actor_steps': 7}})
+  checkpoints.save(folder, (tree(1), {'counts': {'actor_steps': 7}}))
   assert checkpoints.actor_steps(folder) == 7
 
 
@@ -72,11 +72,11 @@ def test_a_crash_while_saving_leaves_a_complete_checkpoint(
   with monkeypatch.context() as patch:
     patch.setattr(module, step, mock.Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-      checkpoints.save(folder, tree(4), {'n': [4]})
+      checkpoints.save(folder, (tree(4), {'n': [4]}))
   # The new checkpoint exists once it has been renamed.
   assert_restored(folder, 4 if step == 'rmtree' else 3)
   checkpoints.prune_replays(folder)  # Removes the leftovers.
-  checkpoints.save(folder, tree(5), {'n': [5]})
+  checkpoints.save(folder, (tree(5), {'n': [5]}))
   assert_restored(folder, 5)
   assert len(names(folder)) == 2
 

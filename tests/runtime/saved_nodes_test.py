@@ -29,7 +29,7 @@ def save(tmp_path):
   agent = fakes.make_agent('r2d2')
   states = {**STATES, 'array': np.arange(6.0).reshape(2, 3)}
   replay = saved_nodes.write(run, agent, states)
-  checkpoints.save(run.checkpoint_folder, [], {}, replay)
+  checkpoints.save(run.checkpoint_folder, ([], {}), replay)
   saved_nodes.clear(run)
   (path,) = pathlib.Path(run.checkpoint_folder).glob('*/replay/nodes')
   return run, agent, path
