@@ -17,9 +17,11 @@ import os
 import pathlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from bt_acme.config import names
+
+_Number = TypeVar('_Number', int, float)
 
 # The default limit of numbers. Both int32 and float32, in which runs compute,
 # represent it exactly.
@@ -176,6 +178,28 @@ def functions(name: str, value: Any) -> tuple[Callable[..., Any], ...]:
     f'{name}={value!r} is not a list of functions. Pass a list.',
   )
   return found
+
+
+def numbers_in(
+  name: str, text: str, kind: Callable[[str], _Number]
+) -> tuple[_Number, ...]:
+  """Returns the numbers in a text, separated by commas; none if it is empty.
+
+  Args:
+    name: the name in the error.
+    text: the text.
+    kind: `int` or `float`.
+
+  Raises:
+    ValueError: if the text contains anything else.
+  """
+  try:
+    return tuple(map(kind, text.split(','))) if text else ()
+  except ValueError as error:
+    what = 'integers' if kind is int else 'numbers'
+    raise ValueError(
+      f'{name}={text!r} must be {what} separated by commas, such as 100,200.'
+    ) from error
 
 
 def require_defaults(settings: Any, *names: str, without: str) -> None:

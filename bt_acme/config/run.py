@@ -233,15 +233,7 @@ class RunConfig:
   @property
   def snapshots(self) -> tuple[int, ...]:
     """The numbers of actor steps that `snapshot_steps` lists."""
-    if not self.snapshot_steps:
-      return ()
-    try:
-      return tuple(int(steps) for steps in self.snapshot_steps.split(','))
-    except ValueError as error:
-      raise ValueError(
-        f'snapshot_steps={self.snapshot_steps!r} must be integers separated by '
-        'commas.'
-      ) from error
+    return checks.numbers_in('snapshot_steps', self.snapshot_steps, int)
 
   @property
   def behavior_folder(self) -> str:

@@ -53,14 +53,7 @@ class BehaviorsConfig:
   @property
   def weights(self) -> tuple[float, ...]:
     """The numbers in `behavior_weights`."""
-    if not self.behavior_weights:
-      return ()
-    try:
-      return tuple(float(w) for w in self.behavior_weights.split(','))
-    except ValueError as error:
-      raise ValueError(
-        f'behavior_weights={self.behavior_weights!r} must list numbers: 1,2'
-      ) from error
+    return checks.numbers_in('behavior_weights', self.behavior_weights, float)
 
 
 def load_bank(folder: str | pathlib.Path) -> list[behaviors.Exported]:

@@ -45,7 +45,7 @@ def test_your_own_behavior_has_its_own_name():
 
 @pytest.mark.parametrize('weights', ['1,,2', 'x'])
 def test_weights_that_are_not_numbers(weights):
-  with pytest.raises(ValueError, match='must list numbers'):
+  with pytest.raises(ValueError, match='must be numbers separated by'):
     named_behaviors.BehaviorsConfig('uniform', weights).weights  # noqa: B018
 
 
