@@ -88,9 +88,8 @@ def forward_backward(
 
 def empty_batch(agent: assembly.Agent) -> types.SequenceBatch:
   """Returns the arrays of a batch on the host."""
-  config = agent.config
   return blocks.empty_batch(
-    config.replay, agent.replay_shapes, config.learner.batch_size
+    agent.replay_layout, agent.config.learner.batch_size
   )
 
 

@@ -92,7 +92,7 @@ def _recorded(agent: assembly.Agent) -> list[Any]:
   collected: list[Any] = []
   sink = sequences.SequenceSink(
     agent.config,
-    agent.replay_shapes,
+    agent.replay_layout,
     lambda *block: collected.append(block),
     num_actions=agent.spec.num_actions,
   )
@@ -115,7 +115,7 @@ def _replay(sequences: int) -> dict[str, float]:
   server = replay_sides.OurReplay(agent)
   address = server.address
   writers = [
-    writer.ReverbWriter(client, config.replay, agent.replay_shapes)
+    writer.ReverbWriter(client, agent.replay_layout)
     for client in (reverb.Client(address) for _ in range(_ACTORS))
     for _ in range(_ENVIRONMENTS)
   ]

@@ -230,10 +230,11 @@ class Agent:
     return tuple(behavior.intrinsic() for behavior in self.behaviors)
 
   @property
-  def replay_shapes(self) -> fields.ReplayShapes:
-    """The shapes that the replay depends on."""
+  def replay_layout(self) -> fields.ReplayLayout:
+    """The settings and shapes that the replay depends on."""
     height, width, _ = self.spec.observation_shape
-    return fields.ReplayShapes(
+    return fields.ReplayLayout(
+      self.config.replay,
       frame=(height, width, self.spec.frame_channels),
       num_stacked=self.spec.num_stacked,
       lstm_size=self.config.network.lstm_size,

@@ -66,7 +66,7 @@ def estimate(
       inference server then computes the rewards, and stores all states there.
   """
   replay = agent.config.replay
-  block = blocks.block_dtype(replay, agent.replay_shapes).itemsize
+  block = blocks.block_dtype(agent.replay_layout).itemsize
   evaluators = run.num_evaluators
   if not run.uses_launchpad:
     evaluators = min(evaluators, 1)
@@ -255,12 +255,12 @@ def _learner(agent: assembly.Agent) -> MemoryRequirement:
 
 
 def _batches(agent: assembly.Agent, num_devices: int = 1) -> MemoryRequirement:
-  replay, shapes = agent.config.replay, agent.replay_shapes
-  sequence = 2 * 4 * shapes.lstm_size + sum(
-    (replay.sequence_length + field.overlap)
+  layout = agent.replay_layout
+  sequence = 2 * 4 * layout.lstm_size + sum(
+    (layout.config.sequence_length + field.overlap)
     * math.prod(field.row_shape)
     * np.dtype(field.dtype).itemsize
-    for field in fields.stored(shapes)
+    for field in fields.stored(layout)
   )
   return MemoryRequirement(
     _batch_settings(agent),
@@ -324,7 +324,7 @@ def _replay(agent: assembly.Agent) -> MemoryRequirement:
   return MemoryRequirement(
     _settings(replay, 'max_replay_size', 'codec'),
     'a full replay takes',
-    memory_estimate.estimate(replay, agent.replay_shapes),
+    memory_estimate.estimate(agent.replay_layout),
     "Lower max_replay_size. codec='tensors' takes many times as much memory as "
     "'blocks'.",
   )

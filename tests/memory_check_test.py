@@ -49,7 +49,7 @@ def test_needs_of_a_run():
   # Parameters, their copies and two moments, and the counts of steps.
   assert 16 * params <= state <= 16 * params + 8
   assert not any('memory_capacity' in need.settings for need in needs)
-  batch = blocks.empty_batch(agent.config.replay, agent.replay_shapes, 4)
+  batch = blocks.empty_batch(agent.replay_layout, 4)
   expected = 2 * sum(array.nbytes for array in jax.tree.leaves(batch))
   assert bytes_of(needs, 'batch_size') == expected
   one_process = dataclasses.replace(RUN, lp_launch_type='in_process')

@@ -68,7 +68,7 @@ def input_shapes(agent: assembly.Agent, num: int) -> PolicyInput | None:
     return None
   hosts = tuple(one.host_input_shapes() for one in agent.behaviors)
   return PolicyInput(
-    observation=shape(np.uint8, *agent.replay_shapes.frame),
+    observation=shape(np.uint8, *agent.replay_layout.frame),
     prev_action=shape(np.int32),
     prev_reward=shape(np.float32),
     is_first=shape(bool),

@@ -271,7 +271,7 @@ class VectorActor:
         actor_step=self._turns,
         first_environment=self.first_environment,
       )
-      if self._agent.replay_shapes.has_proposals:
+      if self._agent.replay_layout.has_proposals:
         drawn = self._extras['flight_behavior']
         self._extras['proposal'] = proposals[np.arange(self._num), drawn]
     self._turns += 1

@@ -79,8 +79,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     del environment_spec  # The agent knows the shapes of its environment.
     return [
       table_lib.make_table(
-        self.agent.config.replay,
-        self.agent.replay_shapes,
+        self.agent.replay_layout,
         batch_size=self.agent.config.learner.batch_size,
       )
     ]
@@ -91,8 +90,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     """Returns an iterator of batches; threads prefetch them until `stop()`."""
     return sampler_lib.SequenceSampler(
       replay_client,
-      self.agent.config.replay,
-      self.agent.replay_shapes,
+      self.agent.replay_layout,
       batch_size=self.agent.config.learner.batch_size,
     )
 
@@ -104,10 +102,10 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     Args:
       replay_client: the client of the replay server.
     """
-    config, shapes = self.agent.config, self.agent.replay_shapes
-    writer = writer_lib.ReverbWriter(replay_client, config.replay, shapes)
+    config, layout = self.agent.config, self.agent.replay_layout
+    writer = writer_lib.ReverbWriter(replay_client, layout)
     sink = sequences.SequenceSink(
-      config, shapes, writer.write, num_actions=self.agent.spec.num_actions
+      config, layout, writer.write, num_actions=self.agent.spec.num_actions
     )
     return sink, writer
 

@@ -230,7 +230,7 @@ def _announce(
     f'{tables.counted(run.max_actor_steps, "actor step")}.'
   )
   if run.uses_launchpad:
-    replay = memory_estimate.estimate(agent.config.replay, agent.replay_shapes)
+    replay = memory_estimate.estimate(agent.replay_layout)
     size = memory_estimate.size_in_words(replay)
     print(
       f'A full replay takes about {size} if it compresses like Atari frames.'

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bt_acme import config as config_lib
 from bt_acme.core import types
 from bt_acme.replay import fields
 
@@ -71,25 +70,21 @@ class Sample(NamedTuple):
 
 
 def empty_batch(
-  config: config_lib.ReplayConfig,
-  shapes: fields.ReplayShapes,
-  batch_size: int,
+  layout: fields.ReplayLayout, batch_size: int
 ) -> types.SequenceBatch:
   """Returns uninitialized arrays for B sequences, to be filled by a decoder."""
   arrays: dict[str, Any] = {}
-  for field in fields.stored(shapes):
-    rows = config.sequence_length + field.overlap
+  for field in fields.stored(layout):
+    rows = layout.config.sequence_length + field.overlap
     shape = (rows, batch_size, *field.row_shape)
     arrays[field.name] = np.empty(shape, field.dtype)
-  state: Any = np.empty((2, batch_size, shapes.lstm_size), np.float32)
+  state: Any = np.empty((2, batch_size, layout.lstm_size), np.float32)
   return types.SequenceBatch(
     **arrays, recurrent_state=types.LSTMState(hidden=state[0], cell=state[1])
   )
 
 
-def block_dtype(
-  config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
-) -> np.dtype:
+def block_dtype(layout: fields.ReplayLayout) -> np.dtype:
   """Returns the structured dtype of the bytes of an uncompressed block.
 
   Its fields are those of `types.SequenceBatch`, but with the rows of P steps
@@ -97,14 +92,14 @@ def block_dtype(
   fields are aligned.
   """
   by_width = sorted(
-    fields.stored(shapes), key=lambda field: -np.dtype(field.dtype).itemsize
+    fields.stored(layout), key=lambda field: -np.dtype(field.dtype).itemsize
   )
   return np.dtype(
     [
       (
         field.name,
         field.dtype,
-        (config.sequence_period + field.overlap, *field.row_shape),
+        (layout.config.sequence_period + field.overlap, *field.row_shape),
       )
       for field in by_width
     ]

@@ -36,7 +36,6 @@ import tree
 from acme.adders.reverb import base
 from acme.wrappers import observation_action_reward
 
-from bt_acme import config as config_lib
 from bt_acme.core import frame_stacking, types
 from bt_acme.replay import blocks, compression, fields
 
@@ -63,12 +62,10 @@ class Codec(NamedTuple):
   make_decoder: Callable[[], Decoder]
 
 
-def make_codec(
-  config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
-) -> Codec:
+def make_codec(layout: fields.ReplayLayout) -> Codec:
   """Returns the codec selected by `ReplayConfig.codec`."""
-  make = {'blocks': _make_blocks, 'tensors': _make_tensors}[config.codec]
-  return make(config, shapes)
+  codecs = {'blocks': _make_blocks, 'tensors': _make_tensors}
+  return codecs[layout.config.codec](layout)
 
 
 def _encode_blocks(
@@ -87,32 +84,28 @@ def _encode_blocks(
   }
 
 
-def _make_blocks(
-  config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
-) -> Codec:
+def _make_blocks(layout: fields.ReplayLayout) -> Codec:
   return Codec(
     signature={
       'blocks': tf.TensorSpec([None], tf.string),
-      'recurrent_state': tf.TensorSpec([2, shapes.lstm_size], tf.float32),
+      'recurrent_state': tf.TensorSpec([2, layout.lstm_size], tf.float32),
     },
-    cells_per_item=config.blocks_per_sequence,
+    cells_per_item=layout.config.blocks_per_sequence,
     make_encoder=lambda: _encode_blocks,
     # The columns are sorted by name, like its arguments.
-    make_decoder=lambda: (
-      compression.SequenceDecoder(config, shapes).decode_into
-    ),
+    make_decoder=lambda: compression.SequenceDecoder(layout).decode_into,
   )
 
 
 def _to_step(
-  batch: types.SequenceBatch, shapes: fields.ReplayShapes
+  batch: types.SequenceBatch, layout: fields.ReplayLayout
 ) -> base.Step:
   """Returns the first sequence of a batch as plain tensors."""
-  stacks = frame_stacking.stack_frames(batch.frames[:, 0], shapes.num_stacked)
+  stacks = frame_stacking.stack_frames(batch.frames[:, 0], layout.num_stacked)
   # Stacks after the last observation would repeat its frames.
   stacks[int(batch.valid[:, 0].sum()) + 1 :] = 0
   scalars: dict[str, np.ndarray] = {}
-  for field in fields.stored(shapes):
+  for field in fields.stored(layout):
     if not field.row_shape:
       rows = getattr(batch, field.name)[:, 0]
       scalars[field.name] = np.zeros(len(stacks), rows.dtype)
@@ -130,20 +123,18 @@ def _to_step(
   )
 
 
-def _make_tensors(
-  config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
-) -> Codec:
+def _make_tensors(layout: fields.ReplayLayout) -> Codec:
   def empty() -> types.SequenceBatch:
-    arrays = blocks.empty_batch(config, shapes, batch_size=1)
+    arrays = blocks.empty_batch(layout, batch_size=1)
     return tree.map_structure(np.zeros_like, arrays)
 
   signature = tree.map_structure(
     lambda x: tf.TensorSpec(x.shape, x.dtype),
-    _to_step(empty(), shapes),
+    _to_step(empty(), layout),
   )
 
   def make_encoder() -> Encoder:
-    decoder = compression.SequenceDecoder(config, shapes)
+    decoder = compression.SequenceDecoder(layout)
     batch = empty()
 
     def encode(
@@ -152,14 +143,14 @@ def _make_tensors(
       if not block.sequence:
         return None
       decoder.decode_into(*block.sequence_data(), batch=batch, index=0)
-      writer.append(_to_step(batch, shapes))
+      writer.append(_to_step(batch, layout))
       return tree.map_structure(lambda column: column[-1], writer.history)
 
     return encode
 
   def decode(*columns: Any, batch: types.SequenceBatch, index: int) -> None:
     step = tree.unflatten_as(signature, columns)
-    num_stacked, channels = shapes.num_stacked, shapes.frame[-1]
+    num_stacked, channels = layout.num_stacked, layout.frame[-1]
     stacks = step.observation.observation
     for i in range(num_stacked - 1):  # Frames older than the newest of row 0.
       frame = stacks[0, ..., i * channels : (i + 1) * channels]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 import zstandard
 
-from bt_acme import config as config_lib
 from bt_acme.core import types
 from bt_acme.replay import blocks, fields
 
@@ -25,11 +24,9 @@ def encode_block(data: np.ndarray) -> bytes:
 class SequenceDecoder:
   """Writes sequences into batches; not thread-safe."""
 
-  def __init__(
-    self, config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
-  ):
-    dtype = blocks.block_dtype(config, shapes)
-    self._period = config.sequence_period
+  def __init__(self, layout: fields.ReplayLayout):
+    dtype = blocks.block_dtype(layout)
+    self._period = layout.config.sequence_period
     # The memory is reused, because allocating new pages would take longer than
     # decompression.
     self._data = np.empty(dtype.itemsize, np.uint8)
@@ -38,7 +35,7 @@ class SequenceDecoder:
     # of rows that the next block repeats.
     self._fields = [
       (field.name, block[field.name], field.overlap)
-      for field in fields.stored(shapes)
+      for field in fields.stored(layout)
     ]
     self._decompressor = zstandard.ZstdDecompressor()
 

@@ -13,17 +13,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bt_acme import config as config_lib
 
-class ReplayShapes(NamedTuple):
-  """The shapes of observations and recurrent states in the replay.
+
+class ReplayLayout(NamedTuple):
+  """What the replay stores: its settings, and the shapes of an agent's data.
 
   Attributes:
+    config: the settings of the replay: its sizes, codec and priorities.
     frame: the shape (H, W, C) of a frame.
     num_stacked: S, the number of frames in an observation [H, W, C * S].
     lstm_size: the size of the stored recurrent state.
     has_proposals: whether each step also has the proposal of a behavior.
   """
 
+  config: config_lib.ReplayConfig
   frame: tuple[int, int, int]
   num_stacked: int
   lstm_size: int
@@ -63,7 +67,7 @@ SCALARS = (
 PROPOSAL = Field('proposal', np.int32)
 
 
-def stored(shapes: ReplayShapes) -> tuple[Field, ...]:
+def stored(layout: ReplayLayout) -> tuple[Field, ...]:
   """Returns the fields that a replay stores."""
-  frames = Field('frames', np.uint8, shapes.num_stacked, shapes.frame)
-  return (*SCALARS, frames, *([PROPOSAL] if shapes.has_proposals else []))
+  frames = Field('frames', np.uint8, layout.num_stacked, layout.frame)
+  return (*SCALARS, frames, *([PROPOSAL] if layout.has_proposals else []))

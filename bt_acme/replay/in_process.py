@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from bt_acme import config as config_lib
 from bt_acme.replay import blocks, compression, fields
 
 # The payloads of a sequence, which overlapping sequences share, and its initial
@@ -24,16 +23,10 @@ class InProcessReplay:
     num_inserts: the number of sequences inserted so far.
   """
 
-  def __init__(
-    self,
-    config: config_lib.ReplayConfig,
-    shapes: fields.ReplayShapes,
-    *,
-    seed: int,
-  ):
-    self._config = config
-    self._shapes = shapes
-    self._decoder = compression.SequenceDecoder(config, shapes)
+  def __init__(self, layout: fields.ReplayLayout, *, seed: int):
+    self._config = config = layout.config
+    self._layout = layout
+    self._decoder = compression.SequenceDecoder(layout)
     self._rng = np.random.default_rng(seed)
     self._items: list[_Item] = []  # A ring buffer once full.
     # Priorities raised to `priority_exponent`; float64 [max_replay_size].
@@ -87,7 +80,7 @@ class InProcessReplay:
     # A key is the index of the insert that last filled the slot.
     age = (self.num_inserts - 1 - slots) % self._config.max_replay_size
     keys = (self.num_inserts - 1 - age).astype(np.uint64)
-    batch = blocks.empty_batch(self._config, self._shapes, batch_size)
+    batch = blocks.empty_batch(self._layout, batch_size)
     for index, slot in enumerate(slots):
       self._decoder.decode_into(*self._items[slot], batch=batch, index=index)
     return blocks.Sample(batch, keys, probabilities, size)

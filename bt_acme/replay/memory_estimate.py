@@ -5,7 +5,6 @@ import pathlib
 
 import numpy as np
 
-from bt_acme import config as config_lib
 from bt_acme.replay import fields
 
 # Frames of ten Atari games with random actions compress 35- to 245-fold. A
@@ -27,25 +26,23 @@ def size_in_words(num_bytes: int) -> str:
   return f'{num_bytes / unit:,.1f} {name}'
 
 
-def estimate(
-  config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
-) -> int:
+def estimate(layout: fields.ReplayLayout) -> int:
   """Returns the bytes of a full replay, compressed like Atari frames.
 
   Overlapping sequences share blocks; those of short episodes share fewer, up to
   none. The compression of frames is assumed to be half of what was measured,
   which covers twice as many blocks. Other observations may compress less.
   """
-  height, width, channels = shapes.frame
+  config, (height, width, channels) = layout.config, layout.frame
   frame = height * width * channels
-  state = 2 * 4 * shapes.lstm_size
+  state = 2 * 4 * layout.lstm_size
   if config.codec == 'blocks':
     num_blocks = config.max_replay_size + config.blocks_per_sequence - 1
     step = frame // _FRAME_COMPRESSION + _STEP_BYTES
     return num_blocks * (config.sequence_period * step + state + _ITEM_BYTES)
   # A row has a whole stack, every other field, and `start_of_episode`.
-  row = frame * shapes.num_stacked + 1
-  for field in fields.stored(shapes):
+  row = frame * layout.num_stacked + 1
+  for field in fields.stored(layout):
     if not field.row_shape:
       row += np.dtype(field.dtype).itemsize
   item = ((config.sequence_length + 1) * row + state) // _TENSOR_COMPRESSION

@@ -13,7 +13,6 @@ import numpy as np
 import reverb
 from reverb import pybind
 
-from bt_acme import config as config_lib
 from bt_acme.core import types
 from bt_acme.replay import blocks, codecs, fields
 from bt_acme.replay import table as table_lib
@@ -30,8 +29,7 @@ class SequenceSampler(Iterator[blocks.Sample]):
   def __init__(
     self,
     client: reverb.Client,
-    config: config_lib.ReplayConfig,
-    shapes: fields.ReplayShapes,
+    layout: fields.ReplayLayout,
     *,
     batch_size: int,
   ):
@@ -39,12 +37,10 @@ class SequenceSampler(Iterator[blocks.Sample]):
 
     Args:
       client: a client of the Reverb server.
-      config: the settings of the replay.
-      shapes: the shapes of the stored data.
+      layout: the settings of the replay and the shapes of its data.
       batch_size: B, the number of sequences in a batch.
     """
-    self._config = config
-    self._shapes = shapes
+    self._layout = layout
     self._batch_size = batch_size
     self._released: collections.deque[types.SequenceBatch] = collections.deque()
     # This condition guards the four attributes after it.
@@ -131,7 +127,7 @@ class SequenceSampler(Iterator[blocks.Sample]):
 
   def _run(self, sampler: pybind.Sampler) -> None:
     try:
-      decode = codecs.make_codec(self._config, self._shapes).make_decoder()
+      decode = codecs.make_codec(self._layout).make_decoder()
       while self._take_vacancy():
         sample = self._next_sample(sampler, decode)
         with self._changed:
@@ -156,7 +152,7 @@ class SequenceSampler(Iterator[blocks.Sample]):
     try:
       batch = self._released.popleft()
     except IndexError:
-      batch = blocks.empty_batch(self._config, self._shapes, self._batch_size)
+      batch = blocks.empty_batch(self._layout, self._batch_size)
     keys = np.empty(self._batch_size, np.uint64)
     probabilities = np.empty(self._batch_size, np.float64)
     for index in range(self._batch_size):

@@ -38,7 +38,7 @@ class SequenceSink:
   def __init__(
     self,
     config: config_lib.R2D2Config,
-    shapes: fields.ReplayShapes,
+    layout: fields.ReplayLayout,
     write: WriteBlock,
     *,
     num_actions: int,
@@ -48,7 +48,7 @@ class SequenceSink:
 
     Args:
       config: the settings of the agent.
-      shapes: the shapes of the stored data.
+      layout: the settings of the replay and the shapes of its data.
       write: the `write` method of this environment's writer.
       num_actions: A, the number of actions.
       largest_priority: see `initial_priority.make`.
@@ -60,23 +60,23 @@ class SequenceSink:
     self._period = config.replay.sequence_period
     self._burn_in_length = config.replay.burn_in_length
     self._blocks_per_sequence = config.replay.blocks_per_sequence
-    self._shapes = shapes
+    self._layout = layout
     # The fields of a transition that are buffered until its sequences are
     # complete. Observations and recurrent states are written to the block
     # immediately.
     omitted = {'observation', 'recurrent_state'}
-    if not shapes.has_proposals:
+    if not layout.has_proposals:
       omitted.add(fields.PROPOSAL.name)
     names = transition_lib.Transition._fields
     self._buffered = [name for name in names if name not in omitted]
     # The sink derives the values of all other fields of a block.
-    self._given = [x for x in fields.stored(shapes) if x.name in names]
+    self._given = [x for x in fields.stored(layout) if x.name in names]
     self._buffered_fields = operator.attrgetter(*self._buffered)
-    dtype = blocks.block_dtype(config.replay, shapes)
+    dtype = blocks.block_dtype(layout)
     self._data = np.zeros(dtype.itemsize, np.uint8)
     self._block = self._data.view(dtype)[0]
     self._frames = self._block['frames']
-    self._state = np.zeros((2, shapes.lstm_size), np.float32)
+    self._state = np.zeros((2, layout.lstm_size), np.float32)
     # The episode's last K blocks, the newest last.
     self._finished: collections.deque[blocks.FinishedBlock] = collections.deque(
       maxlen=self._blocks_per_sequence
@@ -114,10 +114,10 @@ class SequenceSink:
     """Adds the next step of the episode, and writes the previous block.
 
     Raises:
-      ValueError: if the observation does not match `ReplayShapes`, or the
+      ValueError: if the observation does not match `ReplayLayout`, or the
         proposal that they require is missing.
     """
-    if self._shapes.has_proposals and transition.proposal == types.NO_ACTION:
+    if self._layout.has_proposals and transition.proposal == types.NO_ACTION:
       raise ValueError(
         'proposal is missing: with kickstarting, each transition needs the '
         'action that the behavior of the episode proposes.'
@@ -129,7 +129,7 @@ class SequenceSink:
       )
       self._write(block._replace(next_q_values=transition.q_values))
     if not self._steps:
-      self._frames[: self._shapes.num_stacked] = self._unstack(observation)
+      self._frames[: self._layout.num_stacked] = self._unstack(observation)
       self._state[0], self._state[1] = transition.recurrent_state
     self._store_newest_frame(observation)
     self._steps.append(self._buffered_fields(transition))
@@ -211,16 +211,16 @@ class SequenceSink:
       rows[len(column) :] = 0
     block['valid'][:length] = 1
     block['valid'][length:] = 0
-    self._frames[length + self._shapes.num_stacked :] = 0
+    self._frames[length + self._layout.num_stacked :] = 0
 
   def _store_newest_frame(self, observation: np.ndarray) -> None:
     """Writes the newest frame of an observation to the block."""
-    row = self._shapes.num_stacked - 1 + len(self._steps)
-    self._frames[row] = observation[..., -self._shapes.frame[-1] :]
+    row = self._layout.num_stacked - 1 + len(self._steps)
+    self._frames[row] = observation[..., -self._layout.frame[-1] :]
 
   def _check_stack(self, observation: np.ndarray) -> None:
     """Checks that the frames of a closing observation are the block's last."""
-    length, num_stacked = len(self._steps), self._shapes.num_stacked
+    length, num_stacked = len(self._steps), self._layout.num_stacked
     stack = self._frames[length : length + num_stacked]
     if not np.array_equal(stack, self._unstack(observation)):
       raise ValueError(
@@ -232,13 +232,13 @@ class SequenceSink:
 
   def _unstack(self, observation: np.ndarray) -> np.ndarray:
     """Returns the frames [S, H, W, C] of an observation [H, W, C * S]."""
-    height, width, channels = self._shapes.frame
-    shape = (height, width, self._shapes.num_stacked, channels)
-    expected = (height, width, self._shapes.num_stacked * channels)
+    height, width, channels = self._layout.frame
+    shape = (height, width, self._layout.num_stacked, channels)
+    expected = (height, width, self._layout.num_stacked * channels)
     if observation.shape != expected or observation.dtype != np.uint8:
       raise ValueError(
         f'The observation is {observation.dtype} {observation.shape}, but the '
-        f'replay expects uint8 {expected}. Pass the ReplayShapes of this '
+        f'replay expects uint8 {expected}. Pass the ReplayLayout of this '
         'environment.'
       )
     return observation.reshape(shape).transpose(2, 0, 1, 3)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import reverb
 import tree
 
-from bt_acme import config as config_lib
 from bt_acme.replay import blocks, codecs, fields
 from bt_acme.replay import table as table_lib
 
@@ -26,8 +25,7 @@ class ReverbWriter:
   def __init__(
     self,
     client: reverb.Client,
-    config: config_lib.ReplayConfig,
-    shapes: fields.ReplayShapes,
+    layout: fields.ReplayLayout,
     *,
     on_wait: Callable[[], object] = lambda: None,
   ):
@@ -35,14 +33,13 @@ class ReverbWriter:
 
     Args:
       client: a client of the Reverb server.
-      config: the settings of the replay.
-      shapes: the shapes of the stored data.
+      layout: the settings of the replay and the shapes of its data.
       on_wait: a function that is called every second while `write` waits.
     """
     self._client = client
     self._on_wait = on_wait
     self._stopped = threading.Event()
-    codec = codecs.make_codec(config, shapes)
+    codec = codecs.make_codec(layout)
     self._encode = codec.make_encoder()
     self._writer = client.trajectory_writer(
       num_keep_alive_refs=codec.cells_per_item,

@@ -18,7 +18,7 @@ _REPORT_PERIOD = 32  # Vector steps between two reports to the coordinator.
 _SERVER_IS_GONE_SECONDS = 5.0
 
 # Makes the writer of one environment's blocks from a client of the replay, the
-# configuration of the replay, its shapes, and the keyword argument `on_wait`.
+# layout of the replay, and the keyword argument `on_wait`.
 MakeWriter = Callable[..., Any]
 
 
@@ -148,8 +148,7 @@ class ActorNode(node.Node):
     agent = self._agent
     writer = self._make_writer(
       self._context.replay,
-      agent.config.replay,
-      agent.replay_shapes,
+      agent.replay_layout,
       on_wait=self._context.send_heartbeat,
     )
     # It waits while the learner is behind, which would be forever once the
@@ -157,7 +156,7 @@ class ActorNode(node.Node):
     self._context.register_stop_handler(lambda: writer.stop())
     return sequences.SequenceSink(
       agent.config,
-      agent.replay_shapes,
+      agent.replay_layout,
       writer.write,
       num_actions=agent.spec.num_actions,
       largest_priority=self._learner.get_largest_priority,

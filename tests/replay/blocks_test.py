@@ -12,8 +12,8 @@ P = episodes.PERIOD
 
 def test_positions_of_the_fields():
   """Fields are adjacent, wide types first, so that every array is aligned."""
-  shapes = episodes.make_shapes(num_stacked=2, channels=3)
-  dtype = blocks.block_dtype(episodes.make_config(), shapes)
+  layout = episodes.make_layout(num_stacked=2, channels=3)
+  dtype = blocks.block_dtype(layout)
   start = 0
   expected = (
     ('prev_action', np.int32, (P + 1,)),

@@ -23,13 +23,13 @@ def collect(sampler, wanted):
 @pytest.mark.parametrize('codec', ('blocks', 'tensors'))
 @pytest.mark.parametrize('sizes', [(4, 1), (1, 3, 3, True), (2, 3)])
 def test_every_sequence_arrives(make_replay, sizes, codec):
-  replay = make_replay(episodes.make_shapes(*sizes), codec=codec)
+  replay = make_replay(episodes.make_layout(*sizes, codec=codec))
   sink = replay.sink()
   rng = np.random.default_rng(sizes[0])
   wanted = {}
   for num_steps in (3, 1, P, P + 1, T, T + 1, 2 * T + 3):
     episode = episodes.make_episode(
-      rng, num_steps, replay.shapes, truncated=num_steps % 2 == 0
+      rng, num_steps, replay.layout, truncated=num_steps % 2 == 0
     )
     episodes.play(episode, sink)
     for start in episodes.starts(episode):
@@ -41,4 +41,4 @@ def test_every_sequence_arrives(make_replay, sizes, codec):
 
   found = collect(replay.sampler(), wanted)
   for marker, (batch, index) in found.items():
-    episodes.assert_is_sequence(batch, index, *wanted[marker], replay.shapes)
+    episodes.assert_is_sequence(batch, index, *wanted[marker], replay.layout)

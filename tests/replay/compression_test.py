@@ -14,7 +14,7 @@ LENGTHS = (1, 3, P - 1, P, P + 1, T - 1, T, T + 1, T + P, 2 * T + 3)
 @pytest.mark.parametrize('truncated', (False, True))
 @pytest.mark.parametrize('num_steps', LENGTHS)
 @pytest.mark.parametrize(
-  'shapes, period',
+  'sizes, period',
   (
     ((4, 1), P),
     ((1, 3), P),
@@ -23,14 +23,14 @@ LENGTHS = (1, 3, P - 1, P, P + 1, T - 1, T, T + 1, T + P, 2 * T + 3)
     ((4, 1), T),  # One block per sequence.
   ),
 )
-def test_sequences_hold_their_steps(shapes, period, num_steps, truncated):
+def test_sequences_hold_their_steps(sizes, period, num_steps, truncated):
   written = episodes.Written(
-    episodes.make_shapes(*shapes), sequence_period=period
+    episodes.make_layout(*sizes, sequence_period=period)
   )
   episode = episodes.make_episode(
     np.random.default_rng(num_steps),
     num_steps,
-    written.shapes,
+    written.layout,
     truncated=truncated,
   )
   episodes.assert_is_built(episode, written)
@@ -39,8 +39,8 @@ def test_sequences_hold_their_steps(shapes, period, num_steps, truncated):
 @pytest.mark.parametrize('cut', ['short', 'long', 'truncated', 'no block'])
 def test_an_incomplete_block_is_rejected(cut):
   """Accepting the block would leave parts of the previous block in memory."""
-  config, shapes = episodes.make_config(), episodes.make_shapes()
-  size = blocks.block_dtype(config, shapes).itemsize
+  layout = episodes.make_layout()
+  size = blocks.block_dtype(layout).itemsize
   data = np.random.default_rng(0).integers(256, size=size, dtype=np.uint8)
   whole = compression.encode_block(data)
   payload = {
@@ -49,9 +49,9 @@ def test_an_incomplete_block_is_rejected(cut):
     'truncated': whole[:-10],
     'no block': b'',
   }[cut]
-  decoder = compression.SequenceDecoder(config, shapes)
-  state = np.zeros((2, shapes.lstm_size), np.float32)
-  batch = blocks.empty_batch(config, shapes, 1)
+  decoder = compression.SequenceDecoder(layout)
+  state = np.zeros((2, layout.lstm_size), np.float32)
+  batch = blocks.empty_batch(layout, 1)
   decoder.decode_into([whole], state, batch=batch, index=0)
   with pytest.raises((ValueError, zstandard.ZstdError)):
     decoder.decode_into([payload], state, batch=batch, index=0)

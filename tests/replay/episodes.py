@@ -24,19 +24,20 @@ def make_config(**changes):
   return config_lib.ReplayConfig(**{**settings, **changes})
 
 
-def make_shapes(num_stacked=4, channels=1, lstm_size=3, has_proposals=False):
-  return fields.ReplayShapes(
-    (5, 6, channels), num_stacked, lstm_size, has_proposals
-  )
+def make_layout(
+  num_stacked=4, channels=1, lstm_size=3, has_proposals=False, **changes
+):
+  others = (5, 6, channels), num_stacked, lstm_size, has_proposals
+  return fields.ReplayLayout(make_config(**changes), *others)
 
 
 class Written:
   """A sink, and the blocks that it writes with their priorities."""
 
-  def __init__(self, shapes=None, largest_priority=None, **settings):
-    self.config, self.shapes = make_config(**settings), shapes or make_shapes()
+  def __init__(self, layout=None, largest_priority=None, **changes):
+    self.layout = layout or make_layout(**changes)
     self.blocks, self.priorities = [], []
-    self.sink = sink_of(self.config, self.shapes, self._write, largest_priority)
+    self.sink = sink_of(self.layout, self._write, largest_priority)
 
   def _write(self, block, priority):
     self.blocks.append(block)
@@ -47,13 +48,13 @@ class Written:
     return [block.sequence for block in self.blocks if block.sequence]
 
 
-def sink_of(config, shapes, write, largest_priority=None):
+def sink_of(layout, write, largest_priority=None):
   """Returns a sink whose sequences have the given priority, or 1."""
   return sequences.SequenceSink(
     config_lib.R2D2Config(
-      replay=config, learner=config_lib.LearnerConfig(batch_size=1)
+      replay=layout.config, learner=config_lib.LearnerConfig(batch_size=1)
     ),
-    shapes,
+    layout,
     write,
     num_actions=18,
     largest_priority=largest_priority,
@@ -67,11 +68,11 @@ class Episode(NamedTuple):
   final: tuple[np.ndarray, int, float]  # observation, prev_action, prev_reward
 
 
-def make_episode(rng, num_steps, shapes, *, truncated=False):
+def make_episode(rng, num_steps, layout, *, truncated=False):
   """Returns an episode of random values, so that mix-ups are detected."""
-  num_stacked = shapes.num_stacked
+  num_stacked = layout.num_stacked
   frames = rng.integers(
-    1, 256, size=(num_steps + num_stacked, *shapes.frame), dtype=np.uint8
+    1, 256, size=(num_steps + num_stacked, *layout.frame), dtype=np.uint8
   )
   steps = []
   prev_action, prev_reward = types.NO_ACTION, 0.0
@@ -85,7 +86,7 @@ def make_episode(rng, num_steps, shapes, *, truncated=False):
         prev_action=prev_action,
         prev_reward=prev_reward,
         recurrent_state=types.LSTMState(
-          *rng.normal(size=(2, shapes.lstm_size)).astype(np.float32)
+          *rng.normal(size=(2, layout.lstm_size)).astype(np.float32)
         ),
         action=action,
         choice=int(rng.integers(19)),
@@ -116,7 +117,7 @@ def starts(episode, period=PERIOD):
   return [period * i for i in range(num_sequences)]
 
 
-def assert_is_sequence(batch, index, episode, start, shapes):
+def assert_is_sequence(batch, index, episode, start, layout):
   """Compares one column of a batch with T steps of an episode."""
   steps = episode.steps[start : start + LENGTH]
   num_steps, end = len(steps), start + len(steps)
@@ -128,7 +129,7 @@ def assert_is_sequence(batch, index, episode, start, shapes):
     'prev_action': [prev_action for _, prev_action, _ in seen],
     'prev_reward': [prev_reward for *_, prev_reward in seen],
   }
-  stored = {field.name for field in fields.stored(shapes)}
+  stored = {field.name for field in fields.stored(layout)}
   for name in stored - {*columns, 'frames'}:
     columns[name] = [getattr(step, name) for step in steps]
   for name, values in columns.items():
@@ -136,8 +137,8 @@ def assert_is_sequence(batch, index, episode, start, shapes):
     expected = np.zeros(LENGTH + name.startswith('prev'), found.dtype)
     expected[: len(values)] = values
     np.testing.assert_array_equal(found, expected, err_msg=name)
-  num_stacked, frames = shapes.num_stacked, batch.frames[:, index]
-  assert frames.shape == (num_stacked + LENGTH, *shapes.frame)
+  num_stacked, frames = layout.num_stacked, batch.frames[:, index]
+  assert frames.shape == (num_stacked + LENGTH, *layout.frame)
   for t, (observation, *_) in enumerate(seen):
     stack = np.concatenate(frames[t : t + num_stacked], axis=-1)
     np.testing.assert_array_equal(stack, observation)
@@ -150,18 +151,18 @@ def assert_is_sequence(batch, index, episode, start, shapes):
 
 def assert_is_built(episode, written):
   """Plays an episode and compares all of its sequences; returns them."""
-  config, shapes = written.config, written.shapes
+  layout = written.layout
   written.blocks.clear()
   play(episode, written.sink)
   sequences = [x.sequence_data() for x in written.blocks if x.sequence]
-  batch = blocks.empty_batch(config, shapes, len(sequences))
+  batch = blocks.empty_batch(layout, len(sequences))
   for array in jax.tree.leaves(batch):
     array.fill(77)
-  sequence_decoder = compression.SequenceDecoder(config, shapes)
+  sequence_decoder = compression.SequenceDecoder(layout)
   for index, sequence in enumerate(sequences):
     sequence_decoder.decode_into(*sequence, batch=batch, index=index)
-  first_steps = starts(episode, config.sequence_period)
+  first_steps = starts(episode, layout.config.sequence_period)
   assert batch.action.shape == (LENGTH, len(first_steps))
   for index, start in enumerate(first_steps):
-    assert_is_sequence(batch, index, episode, start, shapes)
+    assert_is_sequence(batch, index, episode, start, layout)
   return batch

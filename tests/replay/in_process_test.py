@@ -14,12 +14,10 @@ P, T = episodes.PERIOD, episodes.LENGTH
 def make_replay(num_items, *, priorities=None, seed=0, **changes):
   """Returns a replay of short episodes; item i has the recurrent state i."""
   written = episodes.Written(**changes)
-  replay = in_process_replay.InProcessReplay(
-    written.config, written.shapes, seed=seed
-  )
+  replay = in_process_replay.InProcessReplay(written.layout, seed=seed)
   rng = np.random.default_rng(0)
   for i in range(num_items):
-    episode = episodes.make_episode(rng, 2, written.shapes)
+    episode = episodes.make_episode(rng, 2, written.layout)
     first = episode.steps[0]
     state = jax.tree.map(
       lambda x, i=i: np.full_like(x, i), first.recurrent_state
@@ -38,7 +36,7 @@ def numbers(sample):
 def test_overlapping_sequences_share_blocks():
   written = episodes.Written()
   rng = np.random.default_rng(0)
-  episode = episodes.make_episode(rng, T + P, written.shapes)
+  episode = episodes.make_episode(rng, T + P, written.layout)
   episodes.play(episode, written.sink)
   one, other = (x.sequence_data()[0] for x in written.blocks if x.sequence)
   assert len(one) == len(other) == 3

@@ -28,7 +28,7 @@ def make_episode(rng, num_steps, *, truncated=False, scale=1.0):
   Half of the steps of flights have no label of an extra action.
   """
   episode = episodes.make_episode(
-    rng, num_steps, episodes.make_shapes(), truncated=truncated
+    rng, num_steps, episodes.make_layout(), truncated=truncated
   )
   steps = []
   for step in episode.steps:

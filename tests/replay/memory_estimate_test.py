@@ -12,21 +12,23 @@ def test_memory_estimate():
   config = episodes.make_config(
     trace_length=160, sequence_period=80, max_replay_size=125_000
   )
-  shapes = fields.ReplayShapes((84, 84, 1), num_stacked=4, lstm_size=512)
-  estimate = memory_estimate.estimate(config, shapes)
+  layout = fields.ReplayLayout(config, (84, 84, 1), 4, lstm_size=512)
+  estimate = memory_estimate.estimate(layout)
   # 80 steps with a compressed frame of 7056 bytes, the recurrent state, and an
   # item of the server.
   block = 80 * (7056 // 17 + 16) + 4096 + 1024
   assert estimate == 125_001 * block
   # 161 rows of a stack and 34 other bytes, and the recurrent state once.
-  tensors = dataclasses.replace(config, codec='tensors')
+  config = dataclasses.replace(config, codec='tensors')
+  tensors = layout._replace(config=config)
   row = 4 * 7056 + 34
-  assert memory_estimate.estimate(tensors, shapes) == 125_000 * (
+  assert memory_estimate.estimate(tensors) == 125_000 * (
     (161 * row + 4096) // 2 + 1024
   )
   # A burn-in is stored too.
-  longer = dataclasses.replace(tensors, burn_in_length=80)
-  assert memory_estimate.estimate(longer, shapes) == 125_000 * (
+  longer = dataclasses.replace(config, burn_in_length=80)
+  layout = layout._replace(config=longer)
+  assert memory_estimate.estimate(layout) == 125_000 * (
     (241 * row + 4096) // 2 + 1024
   )
   sizes = [memory_estimate.size_in_words(x) for x in (2_500_000, 10**9)]

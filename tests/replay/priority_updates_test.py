@@ -13,7 +13,7 @@ def test_priorities_reach_the_table(make_replay):
   sink = replay.sink(largest_priority=lambda: 3.0)
   rng = np.random.default_rng(0)
   for _ in range(3):
-    episodes.play(episodes.make_episode(rng, 2, replay.shapes), sink)
+    episodes.play(episodes.make_episode(rng, 2, replay.layout), sink)
   replay.writers[0].flush()
 
   def priorities():

@@ -13,27 +13,22 @@ class Replay:
   """A server with the sinks of actors and the samplers of a learner."""
 
   def __init__(
-    self, shapes=None, *, batch_size=1000, checkpointer=None, **changes
+    self, layout=None, *, batch_size=1000, checkpointer=None, **changes
   ):
-    self.config = episodes.make_config(**changes)
-    self.shapes = shapes or episodes.make_shapes()
-    layout = self.config, self.shapes
+    self.layout = layout or episodes.make_layout(**changes)
     # A large batch lets writers run far ahead of samplers.
-    sequences = table.make_table(*layout, batch_size=batch_size)
+    sequences = table.make_table(self.layout, batch_size=batch_size)
     self.server = reverb.Server([sequences], None, checkpointer)
     self.client = reverb.Client(f'localhost:{self.server.port}')
-    self._arguments = self.client, *layout
     self.writers, self.samplers = [], []
 
   def sink(self, on_wait=lambda: None, largest_priority=None):
-    made = writer.ReverbWriter(*self._arguments, on_wait=on_wait)
+    made = writer.ReverbWriter(self.client, self.layout, on_wait=on_wait)
     self.writers.append(made)
-    return episodes.sink_of(
-      self.config, self.shapes, made.write, largest_priority
-    )
+    return episodes.sink_of(self.layout, made.write, largest_priority)
 
   def sampler(self):
-    made = sampler.SequenceSampler(*self._arguments, batch_size=4)
+    made = sampler.SequenceSampler(self.client, self.layout, batch_size=4)
     self.samplers.append(made)
     return made
 

@@ -12,13 +12,13 @@ from tests.replay import episodes
 
 def test_few_batches_are_filled_ahead_and_filled_again(make_replay):
   replay = make_replay()
-  episode = episodes.make_episode(np.random.default_rng(0), 3, replay.shapes)
+  episode = episodes.make_episode(np.random.default_rng(0), 3, replay.layout)
   episodes.play(episode, replay.sink())
   sampler = replay.sampler()
   frames = set()
   for _ in range(20):
     sample = next(sampler)
-    episodes.assert_is_sequence(sample.batch, 3, episode, 0, replay.shapes)
+    episodes.assert_is_sequence(sample.batch, 3, episode, 0, replay.layout)
     frames.add(id(sample.batch.frames))
     sampler.release(sample)
     del sample
@@ -58,5 +58,5 @@ def test_the_learner_can_sample_a_batch_larger_than_the_table(make_replay):
   sink = replay.sink()
   rng = np.random.default_rng(0)
   for _ in range(2):
-    episodes.play(episodes.make_episode(rng, 2, replay.shapes), sink)
+    episodes.play(episodes.make_episode(rng, 2, replay.layout), sink)
   assert next(replay.sampler()).batch.action.shape == (episodes.LENGTH, 4)

@@ -12,10 +12,10 @@ P, T = episodes.PERIOD, episodes.LENGTH
 def test_reset_discards_an_unfinished_episode():
   written = episodes.Written()
   rng = np.random.default_rng(2)
-  for step in episodes.make_episode(rng, 2 * T + 2, written.shapes).steps:
+  for step in episodes.make_episode(rng, 2 * T + 2, written.layout).steps:
     written.sink.add(step)
   written.sink.reset()
-  episode = episodes.make_episode(rng, 2, written.shapes)
+  episode = episodes.make_episode(rng, 2, written.layout)
   written.sink.end_episode(*episode.final)  # Without a step.
   assert not written.blocks[2 * T // P :]
   episodes.assert_is_built(episode, written)
@@ -45,7 +45,7 @@ def test_a_sequence_without_trained_steps_is_omitted(
     burn_in_length=burn_in, trace_length=8 - burn_in, sequence_period=period
   )
   rng = np.random.default_rng(0)
-  episode = episodes.make_episode(rng, num_steps, written.shapes)
+  episode = episodes.make_episode(rng, num_steps, written.layout)
   for _ in range(2):  # The next episode is complete.
     episodes.play(episode, written.sink)
     assert lengths == [
@@ -72,9 +72,9 @@ _NOT_STACKED = np.random.default_rng(1).integers(256, size=(5, 6, 4), dtype='B')
   ],
 )
 def test_a_step_that_does_not_fit_is_rejected(change, message, num_before):
-  written = episodes.Written(episodes.make_shapes(has_proposals=True))
+  written = episodes.Written(episodes.make_layout(has_proposals=True))
   episode = episodes.make_episode(
-    np.random.default_rng(0), num_before + 1, written.shapes
+    np.random.default_rng(0), num_before + 1, written.layout
   )
   for step in episode.steps[:num_before]:
     written.sink.add(step)
@@ -88,7 +88,7 @@ def test_priorities_are_those_of_the_sequences():
   rng = np.random.default_rng(0)
   wanted = []
   for num_steps in (2, T + P + 1):
-    episode = episodes.make_episode(rng, num_steps, written.shapes)
+    episode = episodes.make_episode(rng, num_steps, written.layout)
     episodes.play(episode, written.sink)
     wanted += [
       [step.reward for step in episode.steps[start : start + T]]

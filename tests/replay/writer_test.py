@@ -14,7 +14,7 @@ from tests.replay import episodes
 def overfill(replay, **kwargs):
   """Writes until the table blocks; returns the thread and its errors."""
   sink, errors = replay.sink(**kwargs), []
-  episode = episodes.make_episode(np.random.default_rng(0), 2, replay.shapes)
+  episode = episodes.make_episode(np.random.default_rng(0), 2, replay.layout)
 
   def work():
     try:

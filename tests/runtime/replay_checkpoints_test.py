@@ -40,7 +40,7 @@ def fill(replay, steps, first_priority=1):
   count = itertools.count(first_priority)
   sink = replay.sink(largest_priority=lambda: float(next(count)))
   rng = np.random.default_rng(first_priority)
-  episodes.play(episodes.make_episode(rng, steps, replay.shapes), sink)
+  episodes.play(episodes.make_episode(rng, steps, replay.layout), sink)
   replay.writers[-1].flush()
 
 
@@ -59,7 +59,7 @@ def contents(replay):
 def make_saver(run, replay):
   return saver.Saver(
     run.checkpoint_folder,
-    lambda: replay_checkpoints.take(run, replay.config, replay.client),
+    lambda: replay_checkpoints.take(run, replay.layout.config, replay.client),
     lambda: replay_checkpoints.clear(run),
   )
 
@@ -166,7 +166,9 @@ def test_a_warning_about_a_small_disk(tmp_path):
 
 
 _ARRAYS = {'n': np.zeros([100_000])}  # 800 kB.
-_FRAMES = episodes.make_shapes()._replace(frame=(42, 42, 1))
+_FRAMES = episodes.make_layout(
+  max_replay_size=1000, samples_per_insert=1.0
+)._replace(frame=(42, 42, 1))
 
 
 def save_number(writer, number):
@@ -189,9 +191,7 @@ def test_a_full_disk_leaves_a_complete_checkpoint(
   tmp_path, caplog, limit_file_size
 ):
   run = make_run(tmp_path)
-  replay = serve(
-    run, shapes=_FRAMES, max_replay_size=1000, samples_per_insert=1.0
-  )
+  replay = serve(run, layout=_FRAMES)
   writer = make_saver(run, replay)
   try:
     fill(replay, 1200)  # Some megabytes.

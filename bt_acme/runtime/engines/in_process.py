@@ -143,7 +143,7 @@ class InProcess:
       self._context, learner=self.learner, replay=self._learner.replay
     )
     self._actor = actor_node.ActorNode(
-      run, self._agent, 0, lambda replay, *settings, on_wait: replay, context
+      run, self._agent, 0, lambda replay, layout, on_wait: replay, context
     )
     start(self._actor)
     if self._states is not None:

@@ -56,7 +56,7 @@ class InProcessLearner(learner_lib.Learner):
     self._logger = logger
     self._increment = increment
     self.replay = in_process_replay.InProcessReplay(
-      config.replay, agent.replay_shapes, seed=seed
+      agent.replay_layout, seed=seed
     )
 
   @property
