@@ -119,8 +119,8 @@ class VectorEnvironment:
         f'{type(self.environments[i]).__name__}: step() has returned reward '
         f'{received.reward[i]}. Return a finite number.'
       )
-    is_discount = (received.discount >= 0) & (received.discount <= 1)
-    for i in np.flatnonzero(~is_discount):
+    # Outside [0, 1], or NaN.
+    for i in np.flatnonzero(~(np.abs(received.discount - 0.5) <= 0.5)):
       raise ValueError(
         f'{type(self.environments[i]).__name__}: step() has returned discount '
         f'{received.discount[i]}. Return a number from 0 to 1.'
@@ -131,10 +131,14 @@ class VectorEnvironment:
     """Returns the steps as one after checking their types and shapes."""
     shape, dtype = self._expected
     for environment, step in zip(self.environments, steps, strict=True):
-      if not isinstance(step, dm_env.TimeStep) or np.size(step.reward) != 1:
+      if (
+        not isinstance(step, dm_env.TimeStep)
+        or getattr(step.reward, 'size', 1) != 1
+        or (step.discount is None and not step.first())
+      ):
         raise ValueError(
           f'{type(environment).__name__} has returned {step}. Return a '
-          'dm_env.TimeStep, whose reward is one number.'
+          'dm_env.TimeStep, whose reward and discount are one number each.'
         )
       found = np.asarray(step.observation)
       if found.dtype != dtype or found.shape != shape:
@@ -174,7 +178,7 @@ class VectorEnvironment:
 def batch(steps: Sequence[dm_env.TimeStep]) -> VectorStep:
   """Returns the steps of N environments as one."""
   rewards = [np.asarray(step.reward or 0.0).item() for step in steps]
-  discounts = [1.0 if x.first() else x.discount for x in steps]
+  discounts = [1.0 if x.discount is None else x.discount for x in steps]
   return VectorStep(
     observation=np.stack([step.observation for step in steps]),
     reward=np.array(rewards, np.float32),

@@ -109,8 +109,9 @@ def test_an_environment_that_breaks_the_rules_is_named():
   [
     (lambda x: dm_env.transition(0.0, x, discount=2.0), 'discount 2.0. Return'),
     (lambda x: dm_env.transition(0.0, x, discount=-0.1), 'discount -0.1'),
-    (lambda x: dm_env.transition(0.0, x, discount=None), 'discount nan'),
-    (lambda x: dm_env.transition(np.ones(2), x), 'whose reward is one number'),
+    (lambda x: dm_env.transition(0.0, x, discount=None), 'one number each'),
+    (lambda x: dm_env.transition(0.0, x, discount=np.nan), 'discount nan. Ret'),
+    (lambda x: dm_env.transition(np.ones(2), x), 'one number each'),
     (lambda x: x, 'Return a dm_env.TimeStep'),
   ],
 )
