@@ -79,11 +79,9 @@ def find(name: str) -> naming.Maker | None:
     make = functools.partial(Atari, task.game, task=task, **options)
     return naming.Maker(make, can_stack=True)
   make_vector = functools.partial(atari_vector.AtariVector, base, **options)
-  # ale-py's vectors of Skiing have nine actions.
-  has_vector = base != 'skiing'
   return naming.Maker(
     functools.partial(Atari, base, **options),
-    make_vector if has_vector else None,
+    make_vector if base != 'skiing' else None,
     can_stack=True,
   )
 

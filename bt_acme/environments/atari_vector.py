@@ -38,7 +38,8 @@ class AtariVector(vector.VectorEnvironment):
     """Initializes the emulators.
 
     Args:
-      game: one of `atari.ATARI_57`.
+      game: one of `atari.ATARI_57` except Skiing, of which ale-py's vectors
+        have only nine actions.
       seeds: one seed per instance.
       pixels: the height and width of an observation.
       stack: the number of frames in an observation, the newest last.

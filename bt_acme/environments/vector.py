@@ -131,14 +131,16 @@ class VectorEnvironment:
     """Returns the steps as one after checking their types and shapes."""
     shape, dtype = self._expected
     for environment, step in zip(self.environments, steps, strict=True):
-      if (
-        not isinstance(step, dm_env.TimeStep)
-        or getattr(step.reward, 'size', 1) != 1
-        or (step.discount is None and not step.first())
-      ):
+      if not isinstance(step, dm_env.TimeStep):
         raise ValueError(
-          f'{type(environment).__name__} has returned {step}. Return a '
-          'dm_env.TimeStep, whose reward and discount are one number each.'
+          f'{type(environment).__name__} has returned a {type(step).__name__}. '
+          'Return a dm_env.TimeStep.'
+        )
+      has_reward = getattr(step.reward, 'size', 1) == 1
+      if not has_reward or (step.discount is None and not step.first()):
+        raise ValueError(
+          f'{type(environment).__name__} has returned reward {step.reward} and '
+          f'discount {step.discount}. Return one number for each.'
         )
       found = np.asarray(step.observation)
       if found.dtype != dtype or found.shape != shape:

@@ -133,13 +133,12 @@ class ControlView:
         'to your own that returns uint8 RGB [height, width, 3].'
       )
     picture = np.asarray(self._environment.render_rgb())
-    found = picture.dtype, picture.shape
     self._kind = self._kind or (np.dtype(np.uint8), (*picture.shape[:2], 3))
-    if found != self._kind:
-      dtype, shape = found
+    if (picture.dtype, picture.shape) != self._kind:
       raise ValueError(
-        f'{type(self._environment).__name__} has rendered {dtype} {shape}. '
-        f'Render uint8 RGB [height, width, 3], always of one size.'
+        f'{type(self._environment).__name__} has rendered {picture.dtype} '
+        f'{picture.shape}. Render uint8 RGB [height, width, 3], always of one '
+        'size.'
       )
     picture = picture.repeat(self._scale, axis=0).repeat(self._scale, axis=1)
     if not self._has_cells:
