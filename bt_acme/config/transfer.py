@@ -14,6 +14,7 @@ _ROLES = ('both', 'fly', 'choose')
 _ONLY_WITH = (
   ('extra_action', True, ('extra_action_margin', 'choice_rule')),
   ('flights', True, ('flight_priorities', 'flight_law', 'flight_epsilon')),
+  ('flights', True, ('flight_recurrent_state',)),
   ('choice_rule', 'boltzmann', ('choice_temperature',)),
   (
     'flight_law',
@@ -62,7 +63,8 @@ class TransferConfig:
       ends each of them as soon as the agent's value of its own choice exceeds
       that of the behavior's choice (until_agent_margin); `triggered` starts
       flights where the agent's values disagree with later rewards, at the rate
-      of flight_probability (Pislar et al. 2022).
+      of flight_probability (Pislar et al. 2022). `jump_start` ignores the
+      probabilities and lengths of flights, and `until_agent` the lengths.
     jump_start_rate: With `jump_start`, fraction by which the behavior's share
       of an episode changes after each episode of an environment.
     jump_start_tolerance: With `jump_start`, fraction of the best mean return by
@@ -78,8 +80,8 @@ class TransferConfig:
       draws it for each episode, independently of the environment's epsilon, as
       in the paper's agent; `epsilon` uses the environment's epsilon and
       replaces random actions with flights, as in the ez-greedy agent of Dabney
-      et al. The paper does not say which of the two its own ez-greedy baseline
-      uses.
+      et al., and ignores the two bounds below. The paper does not say which of
+      the two its own ez-greedy baseline uses.
     min_flight_probability: Lower bound of the log-uniform distribution of the
       probability that a step starts a flight. The paper lists 0, which has no
       logarithm.

@@ -45,8 +45,7 @@ def parse(text: str) -> list[processes.Slot]:
     if device is not None:
       if any(s.variables.get('CUDA_VISIBLE_DEVICES') == device for s in slots):
         raise ValueError(
-          f'slots={text!r}: GPU {device} occurs twice. Use gpu:{device}/2 for '
-          'two runs on it.'
+          f'slots={text!r}: GPU {device} occurs twice. Use gpu:{device}/2.'
         )
       slots += _gpu(device, int(share or 1), text)
       continue

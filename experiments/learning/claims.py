@@ -8,7 +8,7 @@ how consistent pre-training and transfer are together.
 
 The environments were chosen as follows. Each cell of the chain has its own
 mapping of the two actions, so that no constant action moves along the chain.
-`transfer` uses layouts whose goal is 11 to 16 actions away, or in which
+`transfer` uses layouts whose goal is 11 to 15 actions away, or in which
 exploring is penalized (`new_cell=-0.15`). `deception` uses environments in
 which the habits of the behavior, visiting cells and opening the door, are
 rewarded, neutral or penalized. `settings` starts with the values of version

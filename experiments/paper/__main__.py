@@ -179,8 +179,7 @@ def _results(folder: folders.Folder) -> results.Results:
 def _publish(folder: folders.Folder) -> pathlib.Path:
   if folder.scale != scales.get(folder.scale.name):
     raise ValueError(
-      'publish: only unmodified scales can be published. Remove --pretraining '
-      'and --set.'
+      'publish: the scale is modified. Remove --pretraining and --set.'
     )
   _gather(folder)
   return report.publish(folder, dataset_lib.read(folder.path))

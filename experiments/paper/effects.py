@@ -63,15 +63,14 @@ COMPUTE: Mapping[str, Callable[..., Any]] = {
   'minus_mean': lambda runs: -intervals.mean(runs),
   # Environments in which an arm does not beat a random policy.
   'num_at_random': lambda runs: runs.shape[-1] - intervals.num_above(runs, 0),
-  'peak_over_end': intervals.mean,
-  'peak_over_rest': intervals.mean,
+  **dict.fromkeys(('first_over_second', 'first_over_last'), intervals.mean),
   'probability': _advantage,
   'share_won': _share_won,
 }
 # Functions that return the number to compare; the return if there is none.
 READINGS: Mapping[str, results.Reading] = {
-  'peak_over_end': functools.partial(results.peak_over, lambda rest: rest[-1]),
-  'peak_over_rest': functools.partial(results.peak_over, np.max),
+  'first_over_second': functools.partial(results.first_third_over, 1),
+  'first_over_last': functools.partial(results.first_third_over, 2),
 }
 
 

@@ -72,12 +72,13 @@ class Figure:
     title, notes = f'{self._artifact.title}.', self._artifact.notes
     runs = [run for one in self._used for run in one.runs]
     if not runs:
-      return (
-        f'{title} Nothing is drawn, because none of its runs has been '
-        'evaluated.'
-      )
+      return f'{title} Nothing is drawn, because no run has been evaluated.'
     seeds = (one.seeds for one in self._used if one.runs)
-    return ' '.join([title, captions.made_of(runs, seeds), *self._how, *notes])
+    made_of = captions.made_of(runs, seeds)
+    if self._artifact.window < 1:
+      end = max(one.frames[-1] for one in self._used if len(one.frames))
+      made_of += f' Shown are the first {panels_lib.with_unit(end)} frames.'
+    return ' '.join([title, made_of, *self._how, *notes])
 
   def draw(
     self, path: files.PathLike, formats: Sequence[str]

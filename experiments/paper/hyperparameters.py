@@ -42,8 +42,7 @@ def _cells(row: Mapping[str, str]) -> list[Cell]:
   agrees = ''
   if row['value']:
     agrees = 'yes' if all(_equal(v, row['value']) for v in ours) else 'no'
-  here = ', '.join(map(str, ours))
-  texts = (row['printed'], here, row['setting'], agrees)
+  texts = row['printed'], ', '.join(map(str, ours)), row['setting'], agrees
   return [Cell(text=text) for text in texts]
 
 

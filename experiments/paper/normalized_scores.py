@@ -65,7 +65,7 @@ class SmallScore(NamedTuple):
     best: the mean return of the best policy, or an upper bound.
     kind: `search` or `bound`, the origin of `best`.
     episodes: the number of episodes behind `random` and of layouts behind
-      `best`.
+      `best`, which is one layout if it is fixed.
   """
 
   env: str
@@ -159,8 +159,7 @@ def solve(
       )
   if not solutions:
     raise ValueError(
-      f'No path of at most {inner.max_steps} steps leads to a goal. Choose an '
-      'environment with a goal.'
+      f'{inner.max_steps} steps reach no goal. Choose another environment.'
     )
   return max([(0.0, ()), *solutions], key=lambda solution: solution[0])
 

@@ -68,8 +68,7 @@ def render(
   path = folder / artifact_id
   artifact = artifacts.ARTIFACTS[artifact_id]
   if artifact.is_figure:
-    figure = figures.Figure(artifact, found)
-    return _figure(artifact, path, figure, formats)
+    return _figure(artifact, path, figures.Figure(artifact, found), formats)
   if artifact.kind == 'drawing':
     csv_text, text = hyperparameters.network_texts()
     texts = {'csv': csv_text, 'txt': f'{text}\n'}

@@ -315,7 +315,12 @@ def by_pretraining(
   return ArmResults(
     np.stack([one.values[:seeds] for one in samples.values()], axis=-1),
     first.envs,
-    tuple(run for one in samples.values() for run in one.runs),
+    tuple(
+      run
+      for one in samples.values()
+      for i, run in enumerate(one.runs)
+      if i % one.seeds < seeds
+    ),
     problems,
     np.array(list(samples), np.float64) * first.runs[0].frames_per_step,
   )
@@ -377,26 +382,27 @@ def early_area(results: Results, run: RunRow) -> float | None:
   return float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2) / end)
 
 
-def peak_over(
-  other: Callable[[np.ndarray], Any], results: Results, run: RunRow
-) -> float | None:
-  """Returns how much the use of the extra action peaks in the first third.
+def first_third_over(other: int, results: Results, run: RunRow) -> float | None:
+  """Returns how much more the extra action is used in the first third.
+
+  Means are compared, because a maximum grows with the number of evaluations.
 
   Args:
-    other: returns the share to compare, given the shares in the rest of a run.
+    other: the third of the run to compare, 1 or 2.
     results: the results.
     run: the run.
 
   Returns:
-    The maximum greedy share of the extra action in the first third of the run,
-    without the evaluation before training, minus the share to compare; None if
-    the first third or the end is missing.
+    The mean greedy share of the extra action in the first third of the run,
+    without the evaluation before training, minus that in the other third; None
+    if one of them or the end is missing.
   """
   steps, shares = column_of(results, run, 'greedy_extra_share')
-  is_first = (steps > 0) & (steps <= run.budget_steps / 3)
-  first, rest = shares[is_first], shares[steps > run.budget_steps / 3]
-  has_both = len(first) and steps[-1] >= (1 - NEAR) * run.budget_steps
-  return float(first.max() - other(rest)) if has_both else None
+  thirds = np.ceil(3 * steps / run.budget_steps) - 1
+  first, rest = shares[thirds == 0], shares[thirds == other]
+  has_end = len(steps) and steps[-1] >= (1 - NEAR) * run.budget_steps
+  has_all = len(first) and len(rest) and has_end
+  return float(first.mean() - rest.mean()) if has_all else None
 
 
 def column_of(

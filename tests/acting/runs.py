@@ -38,8 +38,7 @@ class Recorder:
   def episodes(self):
     """Returns the transitions of each finished episode."""
     first = [x.prev_action == types.NO_ACTION for x in self.transitions]
-    starts = [*np.flatnonzero(first), len(first)]
-    pairs = itertools.pairwise(starts)
+    pairs = itertools.pairwise([*np.flatnonzero(first), len(first)])
     episodes = [self.transitions[start:end] for start, end in pairs]
     return episodes[: len(self.ends)]
 

@@ -96,6 +96,7 @@ _RAY = {'lp_launch_type': 'ray'}
         ('flights', 'flight_priorities', 'learned'),
         ('flights', 'flight_law', 'triggered'),
         ('flights', 'flight_epsilon', 0.3),
+        ('flights', 'flight_recurrent_state', 'hold'),
         ('extra_action', 'extra_action_margin', 0.1),
         ('extra_action', 'choice_rule', 'boltzmann'),
       )

@@ -42,8 +42,7 @@ def test_number_of_no_ops_varies_from_1_to_max_noops(options, high):
 
 
 def test_seed_and_actions_determine_the_episodes():
-  rng = np.random.default_rng(0)
-  actions = rng.integers(18, size=150)
+  actions = np.random.default_rng(0).integers(18, size=150)
   games = [
     atari.Atari('space_invaders', seed=seed, max_frames=200)
     for seed in (3, 3, 4)

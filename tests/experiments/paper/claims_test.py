@@ -203,17 +203,16 @@ def test_early_area_needs_an_early_and_a_later_evaluation(parts, expected):
   [
     # Steps 0 to 333 of 1,000 are the first three points. The first one does not
     # count, because the network is not trained yet.
-    ('peak_over_rest', [0.9, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2], 0.5 - 0.4),
-    ('peak_over_end', [_NAN, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2], 0.5 - 0.2),
-    ('peak_over_rest', [0.9, _NAN, _NAN, 0.3, 0.4, 0.1, 0.2], None),
-    ('peak_over_rest', 7 * [_NAN], None),
-    # A run that has just started has no peak.
-    ('peak_over_rest', 3 * [0.5] + 4 * [_NAN], None),
-    # Neither has a run that has not reached its end.
-    ('peak_over_end', [_NAN, 0.2, 0.5, 0.3, 0.4, 0.1, _NAN], None),
+    ('first_over_second', [0.9, 0.2, 0.5, 0.3, 0.2, 0.1, 0.2], 0.35 - 0.25),
+    ('first_over_last', [_NAN, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2], 0.35 - 0.15),
+    ('first_over_second', [0.9, _NAN, _NAN, 0.3, 0.4, 0.1, 0.2], None),
+    ('first_over_second', [0.9, 0.2, 0.5, _NAN, _NAN, 0.1, 0.2], None),
+    ('first_over_second', 7 * [_NAN], None),
+    # This run has not reached its end.
+    ('first_over_last', [_NAN, 0.2, 0.5, 0.3, 0.4, 0.1, _NAN], None),
   ],
 )
-def test_the_extra_action_peaks_in_the_first_third(statistic, shares, expected):
+def test_the_first_third_is_compared(statistic, shares, expected):
   reading = effects.READINGS[statistic]
   found = _reading(reading, 7 * [0.0], greedy_extra_share=shares)
   assert found == (expected and pytest.approx(expected))

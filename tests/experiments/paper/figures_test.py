@@ -16,8 +16,7 @@ from tests.experiments.paper.fake_results import FAR, NEAR, SUITES
 
 def test_scores_are_means_between_the_lowest_and_the_highest_seed():
   values = fake.random(('r2d2', 'bt_ngu'), [FAR, NEAR])
-  figure = fake.figure('fig9', fake.curves(values))
-  near, far = figure.panels
+  near, far = fake.figure('fig9', fake.curves(values)).panels
   assert (near.title, far.title) == ('Empty-8x8', 'FourRooms:fixed')
   assert [line.label for line in far.lines] == ['R2D2', 'R2D2 + BT(NGU)']
   line = fake.line(far, 'bt_ngu')
@@ -88,8 +87,11 @@ def test_figure_2_has_a_point_for_each_budget():
     for stage, arm in (('zero_shot', 'ngu'), ('transfer', 'bt_ngu'))
     for n in (10, 100)
   ]
+  # A third seed of one budget is not shown.
+  runs += [run._replace(run_id=f'{run.run_id}, 2', seed=2) for run in runs[:1]]
   scores = [fake.final(r, r.pretraining_steps + r.seed) for r in runs]
   figure = fake.figure('fig2', fake.data(runs, scores))
+  assert '16 runs' in figure.caption
   left, far, near = figure.panels
   line = fake.line(left, 'ngu')
   np.testing.assert_array_equal(line.frames, [40, 400])
@@ -150,8 +152,10 @@ def test_figure_7_lists_the_parameters(tmp_path):
 )
 def test_figure_8_shows_the_start_of_training(points, frames):
   values = fake.random(['r2d2'], [NEAR, FAR], points=points)
-  (line,) = fake.figure('fig8', fake.curves(values)).panels[0].lines
+  figure = fake.figure('fig8', fake.curves(values))
+  (line,) = figure.panels[0].lines
   np.testing.assert_array_equal(line.frames, frames)
+  assert f'Shown are the first {frames[-1]} frames.' in figure.caption
 
 
 def test_medians_use_only_environments_that_all_arms_have():

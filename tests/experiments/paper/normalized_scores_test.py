@@ -67,7 +67,7 @@ def test_no_random_walk_exceeds_the_bound():
 @pytest.mark.parametrize(
   'env, message',
   [
-    ('FourRooms-v0:no_goal', 'leads to a goal. Choose an env'),
+    ('FourRooms-v0:no_goal', 'reach no goal. Choose another'),
     ('DoorKey-6x6-v0', 'by hand'),
     ('Dynamic-Obstacles-6x6-v0', 'by hand'),
   ],

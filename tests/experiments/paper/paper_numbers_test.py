@@ -62,8 +62,7 @@ def test_all_artifacts_are_declared():
   assert list(artifacts.ARTIFACTS) == [*ids, 'retrace']
   for artifact in artifacts.ARTIFACTS.values():
     assert set(artifact.arms) <= set(artifacts.ARMS)
-    known = {*artifacts.PAPER_SUITES, 'atari_47'}
-    assert set(artifact.suites) <= known
+    assert set(artifact.suites) <= {*artifacts.PAPER_SUITES, 'atari_47'}
     named = {*effects.METRICS, 'score', 'greedy_extra_share'}
     assert set(artifact.metrics) <= named
     assert all(0 < point <= 1 for point in artifact.points)

@@ -66,8 +66,7 @@ def test_environments_exist_and_ids_are_unique_after_dependencies(scale):
 
 
 def test_the_papers_runs():
-  specs = _specs('paper')
-  counts = collections.Counter(spec.stage for spec in specs)
+  counts = collections.Counter(spec.stage for spec in _specs('paper'))
   # Three policies per game, shared by all seeds, on 57 games.
   assert counts[runs.PRETRAINING] == 171
   # Nine arms on 57 games; flights only and extra action only on 12 games;
