@@ -59,13 +59,17 @@ def execute(
   del report
   path = [str(ROOT), os.environ.get('PYTHONPATH', '')]
   variables = {'PYTHONPATH': os.pathsep.join(filter(None, path))}
-  process = subprocess.Popen(
-    command, cwd=folder, env={**os.environ, **variables}
-  )
+  process: subprocess.Popen | None = None
+  early: list[signal.Signals] = []  # Signals from before the process exists.
 
   def pass_on(signum: signal.Signals) -> None:
     if signum in passed_on:
-      process.send_signal(signum)
+      process.send_signal(signum) if process else early.append(signum)
 
   with interrupts.handled({signal.SIGINT, *passed_on}, pass_on):
+    process = subprocess.Popen(
+      command, cwd=folder, env={**os.environ, **variables}
+    )
+    for signum in early:
+      process.send_signal(signum)
     return process.wait()

@@ -29,6 +29,5 @@ for name in ('acme', 'launchpad', 'reverb', 'tensorflow'):
   sys.modules[name] = None
 from bt_acme.agents import BTBuilder
 """
-  result = python.run('-c', program)
-  last_line = result.stderr.splitlines()[-1]
+  last_line = python.run('-c', program).stderr.splitlines()[-1]
   assert last_line.startswith('ImportError: bt_acme.agents needs dm-acme, ')

@@ -148,7 +148,7 @@ def test_a_learner_step_needs_the_operands_of_all_products(dtype, width):
 
 @pytest.fixture(autouse=True)
 def unset_gpu_variables(monkeypatch):
-  shares = environment_variables._GPU_SHARES
+  shares = environment_variables.GPU_SHARES
   for name in (*shares, 'XLA_PYTHON_CLIENT_ALLOCATOR'):
     monkeypatch.delenv(name, raising=False)
 
@@ -247,8 +247,7 @@ def test_memories_are_counted_where_they_are():
   local = total(inference='local')
   assert total(inference='local', has_accelerator=True) == local
   # The rewards of evaluators stay on the host.
-  memories = 32 * 50 * 9 * 4
-  assert total(has_accelerator=True) == local - memories
+  assert total(has_accelerator=True) == local - 32 * 50 * 9 * 4
   # Without an accelerator, the server is on the host, but without rewards.
   needs = memory_check.estimate_server(run, agent, has_rewards=False)
   server = sum(need.num_bytes for need in needs)

@@ -83,8 +83,7 @@ class _CompiledSteps:
     """Calls the step; the arguments are those of `GroupedCore.step`."""
     if not self._compiled:
       self.compile(params, *args)
-    num_groups = len(args[0])
-    return self._compiled[num_groups].result()(params, *args)
+    return self._compiled[len(args[0])].result()(params, *args)
 
   def compile(
     self, params: Any, groups: Any, inputs: Any, *states: Any

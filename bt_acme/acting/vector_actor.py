@@ -332,8 +332,7 @@ class VectorActor:
       'epsilon': float(self._epsilons[i]),
     }
     if self._agent.behaviors:
-      probability = self._extras['flight_probability'][i]
-      row['flight_probability'] = float(probability)
+      row['flight_probability'] = float(self._extras['flight_probability'][i])
       row.update(episode.flight_metrics())
     if self.priorities is not None:
       row.update(self.priorities.row())

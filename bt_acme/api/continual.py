@@ -138,7 +138,7 @@ def start(settings: Any) -> int:
   )
   if code:
     steps = tables.counted(last.actor_steps, 'actor step')
-    print(
+    output.show(
       f'Stopped after {steps} of task {len(done)} of {len(tasks)}; state '
       'saved. Rerun the same command to resume.'
     )

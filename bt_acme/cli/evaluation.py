@@ -11,6 +11,7 @@ from bt_acme.behaviors import exported_folder
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import episode_records, tables
+from bt_acme.runtime import output
 
 _EXISTS = 'output={!r} already exists. Delete it, or choose another.'
 # The printed metrics of an episode, and their titles.
@@ -117,12 +118,6 @@ def run(config: EvaluationConfig) -> None:
     max_frames=config.max_video_steps,
   )
   rows = [recording.row for recording in recordings]
-  print(f'{agent.spec.name}, {tables.counted(len(rows), "episode")}')
-  print(_table(rows))
-  if config.video:
-    num_frames = min(len(recordings[0].actions) + 1, config.max_video_steps)
-    frames = tables.counted(num_frames, 'frame')
-    print(f'Video of episode 0: {config.video} ({frames})')
   if config.output:
     played = {
       'actor_steps': policy.actor_steps,
@@ -141,7 +136,13 @@ def run(config: EvaluationConfig) -> None:
       files.write_text(config.output, tables.csv_text(table), replaces=False)
     except FileExistsError as error:  # Another evaluation was faster.
       raise ValueError(_EXISTS.format(config.output)) from error
-    print(f'Episodes: {config.output}')
+    output.show(f'Episodes: {config.output}')
+  output.show(f'{agent.spec.name}, {tables.counted(len(rows), "episode")}')
+  output.show(_table(rows))
+  if config.video:
+    num_frames = min(len(recordings[0].actions) + 1, config.max_video_steps)
+    frames = tables.counted(num_frames, 'frame')
+    output.show(f'Video of episode 0: {config.video} ({frames})')
 
 
 def _table(rows: list[dict[str, float]]) -> str:

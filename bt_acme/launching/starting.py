@@ -223,7 +223,7 @@ def _announce(
 ) -> None:
   """Prints a summary of the run, its memory estimate, and warnings."""
   actors = f'{tables.counted(run.num_actors, "actor")}, '
-  print(
+  output.show(
     f'{"Resuming" if resumed else "Starting"} {type(agent.config).__name__} '
     f'on {run.env} in {run.workdir}: {actors if run.uses_launchpad else ""}'
     f'{tables.counted(run.num_environments, "environment")}, '
@@ -232,23 +232,23 @@ def _announce(
   if run.uses_launchpad:
     replay = memory_estimate.estimate(agent.replay_layout)
     size = memory_estimate.size_in_words(replay)
-    print(
+    output.show(
       f'A full replay takes about {size} if it compresses like Atari frames.'
     )
     if shortage := replay_checkpoints.shortage(run, replay):
-      print(f'Warning: {shortage}')
+      output.show(f'Warning: {shortage}')
   if run.spans_machines:
-    print(
+    output.show(
       'Warning: the nodes listen on ports of their machines without a '
       'password. Anyone who can connect can run code there, so the machines '
       'must be on a private network (see SECURITY.md).'
     )
   if resumed and not checkpoints.numbers(pathlib.Path(run.checkpoint_folder)):
-    print(
+    output.show(
       'Warning: the workdir has no checkpoint, so the run starts at step 0.'
     )
   if warning := launch_checks.oversubscription_warning(run):
-    print(f'Warning: {warning}')
+    output.show(f'Warning: {warning}')
 
 
 def _run_in_process(

@@ -24,9 +24,13 @@ HUGE_PAGES = {
 
 # JAX would otherwise reserve a GPU's memory for the first process that starts.
 # JAX rejects a process in which both names of this variable have a value.
-_GPU_SHARES = ('XLA_CLIENT_MEM_FRACTION', 'XLA_PYTHON_CLIENT_MEM_FRACTION')
-_SHARED_GPU = dict(zip(_GPU_SHARES, ('', '.2'), strict=True))
+GPU_SHARES = ('XLA_CLIENT_MEM_FRACTION', 'XLA_PYTHON_CLIENT_MEM_FRACTION')
+_SHARED_GPU = dict(zip(GPU_SHARES, ('', '.2'), strict=True))
 _DEFAULT_GPU_SHARE = 0.75  # JAX's default.
+
+# gRPC would ask the proxy that `https_proxy` names even for `localhost`.
+_direct = os.environ.get('no_grpc_proxy') or os.environ.get('no_proxy')
+NO_PROXY = {'no_grpc_proxy': f'{_direct or ""},localhost'.lstrip(',')}
 
 
 def cores() -> list[int]:
@@ -62,7 +66,7 @@ def gpu_share(label: str) -> float:
   variables = {**os.environ, **(_SHARED_GPU if label == 'inference' else {})}
   if variables.get('XLA_PYTHON_CLIENT_ALLOCATOR', '').lower() == 'platform':
     return 1.0  # JAX does not limit this allocator.
-  name = next(filter(variables.get, _GPU_SHARES), None)
+  name = next(filter(variables.get, GPU_SHARES), None)
   if name is None:
     return _DEFAULT_GPU_SHARE
   with contextlib.suppress(ValueError):

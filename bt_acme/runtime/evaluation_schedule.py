@@ -109,12 +109,10 @@ class Queue:
     """
     with self._lock:
       self._taken.pop(evaluator, None)
-      taken = self._taken.values()
-      points = [p for p in self._waiting() if p not in taken]
+      points = {*self._waiting()} - {*self._taken.values()}
       if not points:
         return None
-      point = min(points)
-      self._taken[evaluator] = point
+      self._taken[evaluator] = point = min(points)
     variables, values = checkpoints.read(self._path(point), learner.variables)
     statistics = values['statistics']
     if statistics is not None:

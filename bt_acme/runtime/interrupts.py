@@ -2,9 +2,10 @@
 
 For a program of many processes, `put_into` turns the signals into events, and
 `supervisor.Supervisor` acts on them: the first signal asks all nodes to stop
-within the shutdown timeout, and the second one kills them immediately, unless
-it is a SIGHUP. `noted` is for a run in one process, and `handled` for the
-workers of experiments. `end_at_once` is for launch scripts, outside of these
+within the shutdown timeout, and Ctrl-C after it kills them immediately. Other
+signals often arrive twice: a closed terminal sends two SIGHUP, and `timeout`
+two SIGTERM. `noted` is for a run in one process, and `handled` for the workers
+of experiments. `end_at_once` is for launch scripts, outside of these
 blocks. The last checkpoint is written by
 `learner_node.LearnerNode.stop`, or by `engines.in_process.InProcess.run`.
 """
@@ -70,8 +71,7 @@ def handled(
   Args:
     signals: the signals.
     act: called with each signal that arrives while the block runs.
-    once: whether the first signal restores the existing handlers, except for
-      SIGHUP, which often arrives twice when a terminal is closed.
+    once: whether the first signal restores the existing handler of Ctrl-C.
   """
   if threading.current_thread() is not threading.main_thread():
     yield
@@ -86,7 +86,7 @@ def handled(
   def handle(signum: int, frame: Any) -> None:
     act(signal.Signals(signum))
     if once:
-      restore(before.keys() - {signal.SIGHUP})
+      restore([signal.SIGINT])
 
   for signum in before:
     signal.signal(signum, handle)
@@ -109,8 +109,7 @@ def put_into(queue: events.EventQueue) -> Iterator[None]:
 def noted() -> Iterator[Callable[[], signal.Signals | None]]:
   """Records the first signal within the block instead of acting on it.
 
-  The second one has its usual effect, such as KeyboardInterrupt for Ctrl-C, but
-  a SIGHUP after another signal has none.
+  Ctrl-C after it raises KeyboardInterrupt as usual; others have no effect.
 
   Yields:
     A function that returns the first signal; None before it arrives.

@@ -300,6 +300,5 @@ class CSVTable:
     return self._path.read_text().splitlines()[1:] if self._columns else []
 
   def _rewrite(self, columns: list[str], rows: list[str]) -> None:
-    lines = [','.join(columns), *rows]
-    files.write_text(self._path, '\n'.join(lines) + '\n')
+    files.write_text(self._path, '\n'.join([','.join(columns), *rows, '']))
     self._columns, self.num_rows = columns, len(rows)

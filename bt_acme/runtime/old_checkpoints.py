@@ -91,8 +91,7 @@ def _learner_values(state: Mapping[str, Any]) -> dict[str, Any]:
   store = statistics_store.StatisticsStore()
   intrinsic = state['actor']['intrinsic']
   if intrinsic is not None:
-    statistics = reward_lib.IntrinsicStatistics(*intrinsic['statistics'])
-    store.put(0, statistics)
+    store.put(0, reward_lib.IntrinsicStatistics(*intrinsic['statistics']))
   return {
     'statistics': store.save(),
     'max_priority': state['learner']['largest_priority'],

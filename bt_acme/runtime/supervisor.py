@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import launchpad as lp
 
 from bt_acme.runtime import (
+  environment_variables,
   events,
   executables,
   heartbeats,
@@ -208,6 +209,7 @@ class Supervisor:
       self._engine.place(node.title, 0)
     live = self._terminal.live
     variables = {
+      **environment_variables.NO_PROXY,
       progress.STATUS_VARIABLE: 'live' if live else 'plain',
       heartbeats.ATTEMPT_VARIABLE: str(node.num_starts),
       heartbeats.OLD_ATTEMPT_VARIABLE: str(node.num_starts),
@@ -362,8 +364,7 @@ class Supervisor:
   @property
   def _hurried(self) -> bool:
     """Whether the user has asked to kill all nodes immediately."""
-    # A terminal that is closed often sends SIGHUP twice.
-    return any(signum != signal.SIGHUP for signum in self._interrupts[1:])
+    return signal.SIGINT in self._interrupts[1:]
 
   def _interrupted(self, signum: signal.Signals) -> _End:
     what = 'stopping. Ctrl-C or SIGTERM now kills everything immediately.'
@@ -472,8 +473,7 @@ class Supervisor:
     """Prints lines of a node on the terminal."""
     # During shutdown, nodes log harmless errors about servers that have already
     # stopped.
-    is_checked = node.label in self.rules.checked_labels
-    is_shown = is_checked or not self._stopping
+    is_shown = node.label in self.rules.checked_labels or not self._stopping
     for line in lines:
       if is_shown or line.startswith(progress.STATUS_MARK):
         self._terminal.show(node.title, line)

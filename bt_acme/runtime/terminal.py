@@ -111,8 +111,7 @@ class NodeLog:
 
   def add(self, data: bytes, is_error: bool) -> list[str]:
     """Adds output of the node; returns the lines that it completes."""
-    unread = self._unfinished[is_error] + data
-    *lines, rest = re.split(rb'\r?\n|\r', unread)
+    *lines, rest = re.split(rb'\r?\n|\r', self._unfinished[is_error] + data)
     if len(rest) > _LONGEST_LINE:
       lines, rest = [*lines, rest], b''
     self._unfinished[is_error] = rest

@@ -99,5 +99,4 @@ def table(visits: dict[str, montezuma.Visits]) -> str:
 
 
 if __name__ == '__main__':
-  main = functools.partial(learn.run, show=show)
-  command_line.run(ExploreConfig, main)
+  command_line.run(ExploreConfig, functools.partial(learn.run, show=show))

@@ -29,8 +29,7 @@ def table(plan: plan_lib.Plan) -> str:
   columns = ['random', 'pi_p', *plan.learners]
 
   def cell(task: str, name: str) -> str:
-    solved = _solved(plan, name, [task])
-    return ' '.join(f'{100 * each:.0f}' for each in solved)
+    return ' '.join(f'{100 * x:.0f}' for x in _solved(plan, name, [task]))
 
   rows = [[task, *(cell(task, n) for n in columns)] for task in plan.tasks]
   return tables.table(['task', *columns], rows)

@@ -7,7 +7,7 @@ from typing import Any
 
 import tqdm
 
-from bt_acme.runtime import progress
+from bt_acme.runtime import output, progress
 from experiments.harness import records, slots, small_runs, workers
 
 
@@ -60,7 +60,7 @@ def complete(
 def _say(text: str) -> None:
   """Prints a permanent line, above the progress bar if there is one."""
   with tqdm.tqdm.external_write_mode():
-    print(text, flush=True)
+    output.show(text)
 
 
 def _outcome(row: small_runs.Row) -> str:

@@ -16,6 +16,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from multiprocessing import resource_tracker
 from typing import Any, NamedTuple
 
 from bt_acme.runtime import interrupts
@@ -64,6 +65,7 @@ class Process:
     """Starts a run and overwrites a log with its output."""
     if self._process is None or not self._process.is_alive():
       self.connection, theirs = _SPAWN.Pipe()
+      resource_tracker.ensure_running()  # Its start would unblock signals.
       # Until the process can handle signals, they wait.
       mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
       process = _SPAWN.Process(target=_serve, args=(self.slot, theirs))

@@ -101,5 +101,6 @@ def _gpu(device: str, share: int, text: str) -> list[processes.Slot]:
   variables = {'CUDA_VISIBLE_DEVICES': device}
   if share > 1:
     fraction = _GPU_MEMORY / share - _SERVER_MEMORY
-    variables['XLA_PYTHON_CLIENT_MEM_FRACTION'] = f'{fraction:.3f}'
+    names = environment_variables.GPU_SHARES
+    variables |= zip(names, ('', f'{fraction:.3f}'), strict=True)
   return [processes.Slot(f'GPU {device}', variables, is_gpu=True)] * share

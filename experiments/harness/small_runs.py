@@ -118,8 +118,7 @@ class SmallRun:
   @functools.cached_property
   def hash(self) -> str:
     """A hash of the settings, including those of the pre-training run."""
-    text = json.dumps(self._identity())
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    return hashlib.sha256(json.dumps(self._identity()).encode()).hexdigest()[:8]
 
   def _identity(self) -> dict[str, Any]:
     """Returns all inputs of a result besides the code and a seed that varies.

@@ -21,7 +21,7 @@ from multiprocessing import connection
 from typing import Any, NamedTuple
 
 from bt_acme import files
-from bt_acme.runtime import interrupts, workdir_lock
+from bt_acme.runtime import interrupts, output, workdir_lock
 from experiments.harness import locks, processes, records
 
 # Seconds between two checks of runs, signals and the time limit.
@@ -83,7 +83,7 @@ class Worker:
     slots: Sequence[processes.Slot],
     *,
     hours: float = float('inf'),
-    say: Callable[[str], None] = print,
+    say: Callable[[str], None] = output.show,
     on_end: Callable[[Any, str], None] | None = None,
     on_news: Callable[[Any, Any], None] = lambda run, news: None,
   ):
@@ -134,8 +134,9 @@ class Worker:
           raise
         raise ValueError(f'{error}. Free disk space, then rerun.') from error
       finally:
-        for process in self._jobs:
+        for process in self._jobs:  # All save at the same time.
           process.stop()
+        for process in self._jobs:
           process.close()
     states = collections.defaultdict[str, list[records.Runnable]](list)
     for run in self._todo:
@@ -230,7 +231,7 @@ class Worker:
         self._next_scan = 0.0
 
   def _note_end(self, run: records.Runnable, code: int, seconds: float) -> None:
-    # A second signal may kill the run first.
+    # A second Ctrl-C may kill the run first.
     is_stopping = self._is_stopping or bool(self._signum)
     news = records.end(
       self._folder, run, code, seconds, is_stopping=is_stopping
@@ -263,10 +264,7 @@ class Worker:
       process.kill()
 
   def _note_signal(self, signum: int) -> None:
-    """Stops the runs at the first signal and kills them at the second.
-
-    A SIGHUP never kills: a terminal that is closed often sends it twice.
-    """
-    if self._signum and signum != signal.SIGHUP:
+    """Stops the runs at the first signal; Ctrl-C after it kills them."""
+    if self._signum and signum == signal.SIGINT:
       self._kill()
     self._signum = signum

@@ -25,6 +25,7 @@ import sys
 from collections.abc import Sequence
 
 from bt_acme import files
+from bt_acme.runtime import output
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import gather as gather_lib
 from experiments.harness import runs, workers
@@ -144,11 +145,10 @@ def _make(options: argparse.Namespace) -> int:
     _part(specs, *options.shard),
     options.slots,
     hours=options.hours,
-    say=lambda line: print(line, flush=True),
   ).work()
-  print(ended)
+  output.show(str(ended))
   if ended.wrong_flags:
-    print(ended.wrong_flags, file=sys.stderr)
+    output.show(ended.wrong_flags, file=sys.stderr)
   if options.command or ended.wrong_flags or ended.signum:
     return ended.exit_code
   _gather(folder)

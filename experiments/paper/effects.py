@@ -120,8 +120,7 @@ class Effect(NamedTuple):
   def reading(self) -> results.Reading:
     """The function that returns the number that the effect needs of a run."""
     is_normalized = STATISTICS[self.statistic]['is_normalized'] == '1'
-    of_return = results.at(self.share, is_normalized)
-    return READINGS.get(self.statistic, of_return)
+    return READINGS.get(self.statistic, results.at(self.share, is_normalized))
 
   def envs(self, suites: artifacts.Suites) -> list[str]:
     """Returns the existing environments of the effect at a scale."""

@@ -132,8 +132,7 @@ class Folder:
   def _check_same(self) -> None:
     found = _read(self.path / _MARK, 'Choose another --folder')
     # Directories of earlier versions lack the kind of pre-training.
-    default = scales.get(self.scale.name).pretraining
-    found = {'pretraining': default, **found}
+    found = {'pretraining': scales.get(self.scale.name).pretraining, **found}
     found['settings'] = sorted(found.get('settings', []))
     differences = ', '.join(
       f'{name}={found.get(name)!r} instead of {value!r}'
@@ -151,8 +150,7 @@ class Folder:
 def _write_once(path: pathlib.Path, content: dict[str, Any]) -> None:
   """Writes a file unless it exists; any number of workers may try."""
   with contextlib.suppress(FileExistsError):
-    text = json.dumps(content, indent=2) + '\n'
-    files.write_text(path, text, replaces=False)
+    files.write_text(path, f'{json.dumps(content, indent=2)}\n', replaces=False)
 
 
 def _read(path: pathlib.Path, advice: str) -> dict[str, Any]:

@@ -106,8 +106,7 @@ def _by_environment(
   (suite,) = artifact.suites
   titles = {(env, 'score'): env for env in suites.get(suite, ())}
   for metric in artifact.metrics[1:]:
-    title = effects.STATISTICS[metric]['title']
-    titles[suite, metric] = f'{title}, normalized'
+    titles[suite, metric] = f'{effects.STATISTICS[metric]["title"]}, normalized'
   rows = [
     (title, [_Number(arm, *row) for arm in artifact.arms])
     for row, title in titles.items()

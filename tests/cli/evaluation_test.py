@@ -66,14 +66,17 @@ def test_a_row_for_each_episode(behavior, tmp_path, capsys):
   assert play(behavior, tmp_path / 'c.csv', epsilon=0.5, seed=5) != rows
 
 
-def test_an_interrupted_evaluation_leaves_no_file(
-  behavior, tmp_path, monkeypatch
+@pytest.mark.parametrize(
+  'owner, name, num_files',
+  [(evaluation.Evaluator, 'run', 0), (evaluation_cli.output, 'show', 1)],
+)
+def test_an_interrupted_evaluation_leaves_all_or_nothing(
+  behavior, tmp_path, monkeypatch, owner, name, num_files
 ):
-  stop = mock.Mock(side_effect=KeyboardInterrupt)
-  monkeypatch.setattr(evaluation.Evaluator, 'run', stop)
+  monkeypatch.setattr(owner, name, mock.Mock(side_effect=KeyboardInterrupt))
   with pytest.raises(KeyboardInterrupt):
     play(behavior, tmp_path / 'a.csv')
-  assert list(tmp_path.iterdir()) == []
+  assert len([*tmp_path.iterdir()]) == num_files
 
 
 def test_two_evaluations_with_one_output(behavior, tmp_path):

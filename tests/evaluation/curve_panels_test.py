@@ -9,8 +9,7 @@ _FRAMES = np.array([0.0, 4e5, 8e5])
 
 
 def _line(label='BT', band=True):
-  values = np.array([0.1, 1 / 3, 2e9])
-  line = curve_panels.Line(label, _FRAMES, values)
+  line = curve_panels.Line(label, _FRAMES, np.array([0.1, 1 / 3, 2e9]))
   if not band:
     return line
   low, high = np.array([[np.nan, 0.25, 1e9], [np.nan, 0.5, 3e9]])

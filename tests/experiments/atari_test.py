@@ -123,8 +123,7 @@ def _act(environment, action, times):
 def test_the_position_in_memory_matches_the_screen():
   environment = atari.Atari('montezuma_revenge', seed=0)
   environment.reset()
-  start = montezuma.position(environment.ram())
-  assert start == (1, 4, 10)
+  assert montezuma.position(environment.ram()) == (1, 4, 10)
   x, y = _act(environment, 0, 4)
   for action, sign in ((_RIGHT, 1), (_LEFT, -1)):
     before = x

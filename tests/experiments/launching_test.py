@@ -1,6 +1,7 @@
 """Tests of exit codes and signals of launch scripts."""
 
 import signal
+import subprocess
 import textwrap
 
 import pytest
@@ -22,6 +23,14 @@ def _write(tmp_path, monkeypatch):
 def test_flags_and_exit_code_are_passed_on(write):
   write('import sys; sys.exit(len(sys.argv) + 4)')
   assert launching.launch('script.py', ['--a=1', '--b=2']) == 7
+
+
+def test_a_signal_during_the_start_is_passed_on(tmp_path, monkeypatch):
+  process = subprocess.Popen(['sleep', '60'])
+  monkeypatch.setattr(
+    subprocess, 'Popen', lambda *_, **__: signal.raise_signal(15) or process
+  )
+  assert launching.execute([], tmp_path) == -signal.SIGTERM
 
 
 @pytest.mark.parametrize('signum', [signal.SIGINT, signal.SIGTERM])

@@ -54,14 +54,15 @@ def test_a_program_under_nohup_outlives_its_terminal():
       queue.get(timeout=0.05)
 
 
+@pytest.mark.parametrize('again', [signal.SIGHUP, signal.SIGTERM])
 @pytest.mark.parametrize('first', [signal.SIGINT, signal.SIGHUP])
-def test_a_closed_terminal_does_not_kill_a_run_that_stops(first):
-  with handler(signal.SIGHUP, lambda *_: pytest.fail('killed')):
+def test_a_repeated_signal_does_not_kill_a_run_that_stops(first, again):
+  with handler(again, lambda *_: pytest.fail('killed')):
     ended = pytest.raises(SystemExit, match='129')
     is_ctrl_c = first is signal.SIGINT
     outer = contextlib.nullcontext() if is_ctrl_c else ended
     with outer, interrupts.noted() as noted:
-      for signum in (first, signal.SIGHUP, signal.SIGHUP):
+      for signum in (first, again, again):
         signal.raise_signal(signum)
       assert noted() is first
 
@@ -111,8 +112,7 @@ def test_a_signal_that_another_thread_receives_is_an_event():
   with signals() as queue:
     thread.start()
     arguments = _TGKILL, os.getpid(), thread.native_id, int(signal.SIGTERM)
-    timer = threading.Timer(0.2, ctypes.CDLL(None).syscall, arguments)
-    timer.start()
+    threading.Timer(0.2, ctypes.CDLL(None).syscall, arguments).start()
     assert queue.get(timeout=20) is signal.SIGTERM
     ended.set()
     thread.join()

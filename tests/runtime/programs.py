@@ -99,7 +99,8 @@ class Run(scripts.Program):
     script = tmp_path / 'script.py'
     script.write_text(_SCRIPT)
     command = [sys.executable, script, launch_type, tmp_path]
-    super().__init__([*command, str(self.port), *nodes])
+    proxy = {'https_proxy': 'http://proxy.invalid:1'}  # Nodes must not use it.
+    super().__init__([*command, str(self.port), *nodes], proxy)
 
   def wait_for(self, *names):
     """Waits until these nodes have started."""

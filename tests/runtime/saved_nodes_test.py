@@ -147,8 +147,7 @@ def test_a_run_of_an_earlier_version_resumes(old_run):
 
 
 def test_a_damaged_file_of_an_earlier_version_is_refused(old_run):
-  path = old_run / 'checkpoints' / 'run'
-  round_trips.flip(path, -33)
+  round_trips.flip(old_run / 'checkpoints' / 'run', -33)
   with pytest.raises(ValueError, match='do not fit this run'):
     bt_acme.load_run(old_run)
 

@@ -457,11 +457,9 @@ def test_a_node_that_has_saved_loses_nothing_if_it_is_slow_to_exit(
 
 @pytest.mark.parametrize(
   'names, kills',
-  [('INT', 0), ('INT INT', 1), ('HUP HUP', 0), ('HUP HUP TERM', 1)],
+  [('INT', 0), ('INT INT', 1), ('HUP HUP', 0), ('TERM TERM INT', 1)],
 )
-def test_a_second_signal_kills_all_nodes_immediately(
-  launch, capsys, names, kills
-):
+def test_a_later_ctrl_c_kills_all_nodes_at_once(launch, capsys, names, kills):
   signums = [signal.Signals['SIG' + name] for name in names.split()]
 
   def send_all(engine, title):

@@ -386,8 +386,7 @@ class Session:
   def _launcher_killed(self, generator, power_fails=False):
     """Kills the launcher during an operation of any process."""
     launcher = self.launcher
-    candidates = [launcher, *self.processes]
-    process = generator.choice(candidates)
+    process = generator.choice([launcher, *self.processes])
     if generator.random() < 0.3 or launcher.is_dead:
       process = None
 

@@ -71,8 +71,7 @@ def test_a_failing_history_is_shrunk():
     )
     text = simulation.report(history)
   assert '--faults=' in text and f'--seed={history.seed}' in text
-  number = int(text.split(' of 20 failures suffice')[0].split()[-1])
-  assert number <= 3
+  assert int(text.split(' of 20 failures suffice')[0].split()[-1]) <= 3
 
 
 def test_a_command_repeats_a_history(monkeypatch, capsys):

@@ -7,6 +7,7 @@ opens the ports or the system forbids network namespaces.
 """
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -61,6 +62,9 @@ class Processes(base.Engine):
         programs can connect to the nodes.
     """
     super().__init__(queue)
+    # Each node needs five files, and many systems allow only 1,024 at first.
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     self._namespaces = () if open_ports else private_network.make()
     if not self._namespaces and not open_ports:
       output.show(

@@ -109,8 +109,7 @@ class RayCluster(base.Engine):
     """Asks Ray for a slot; see `base.Engine`."""
     self._running.add(title)
     self._hosts.pop(title, None)
-    label = title.partition('/')[0]
-    options = self._places.get(label, {'here': True})
+    options = self._places.get(title.partition('/')[0], {'here': True})
     self._tell('place', title=title, num_ports=num_ports, options=options)
 
   def start(
@@ -161,8 +160,7 @@ class RayCluster(base.Engine):
 
   def _tell(self, do: str, **arguments: Any) -> None:
     """Sends a command to the driver, unless the driver has exited."""
-    line = json.dumps({'do': do, **arguments}) + '\n'
-    self._commands.put(line.encode())
+    self._commands.put(f'{json.dumps({"do": do, **arguments})}\n'.encode())
 
   def _write(self) -> None:
     """Writes the commands until the engine is closed."""

@@ -313,8 +313,7 @@ def main(address: str) -> None:
     ray.cloudpickle.register_pickle_by_value(node_process)
     ray.init(address=address, log_to_driver=False, logging_level='WARNING')
   except Exception as error:
-    words = str(error).strip().splitlines() or [repr(error)]
-    sys.exit(words[0])
+    sys.exit([*str(error).strip().splitlines(), repr(error)][0])
   asyncio.run(_drive())
   ray.shutdown()
 

@@ -4,6 +4,7 @@ A thread can be asked to stop but not killed, and shares the environment,
 devices and output of the process with all other threads.
 """
 
+import os
 import signal
 import threading
 import traceback
@@ -13,7 +14,7 @@ from typing import Any
 from absl import flags
 from launchpad.launch import worker_manager
 
-from bt_acme.runtime import events, output
+from bt_acme.runtime import environment_variables, events, output
 from bt_acme.runtime.engines import base
 
 # Launchpad's manager handles these signals even with register_signals=False.
@@ -27,6 +28,7 @@ class Threads(base.Engine):
 
   def __init__(self, queue: events.EventQueue):
     super().__init__(queue)
+    os.environ.update(environment_variables.NO_PROXY)
     output.show(
       'Warning: the ports of the nodes can be reached from other machines '
       'without a password (see SECURITY.md).'

@@ -129,13 +129,13 @@ def test_ctrl_c_stops_the_worker_and_a_second_one_kills(
   assert records.read(tmp_path, fakes.Write(kind)).failures == 0
 
 
-def test_a_closed_terminal_does_not_kill_runs(tmp_path):
+def test_only_ctrl_c_kills_runs_that_stop(tmp_path):
   worker = workers.Worker(tmp_path, [], [])
   with mock.patch.object(worker, '_kill') as kill:
-    for signum in (signal.SIGHUP, signal.SIGHUP):
+    for signum in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM):
       worker._note_signal(signum)
     assert not kill.called
-    worker._note_signal(signal.SIGTERM)
+    worker._note_signal(signal.SIGINT)
     assert kill.called
 
 

@@ -38,8 +38,7 @@ def test_a_single_seed_and_figure_10_have_no_bands():
 
 def test_medians_are_computed_from_normalized_means():
   values = fake.random(('r2d2', 'ez'), [NEAR, FAR])
-  figure = fake.figure('fig3', fake.curves(values))
-  full, hard = figure.panels
+  full, hard = fake.figure('fig3', fake.curves(values)).panels
   assert full.title == 'full: 2 environments'
   assert hard.title == 'hard: 1 environment'
   both = [normalize(env, values['ez', env]) for env in (NEAR, FAR)]
