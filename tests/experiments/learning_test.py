@@ -222,7 +222,7 @@ def test_environments_are_valid_and_names_of_runs_are_unique():
   tables = claims.tables()
   assert {table.claim for table in tables} == set(claims.CLAIMS)
   runs = {run for _, run in RUNS}
-  assert len({run.id.rpartition('-')[0] for run in runs}) == len(runs)
+  assert len({(run.id[:-8], run.actor_steps) for run in runs}) == len(runs)
   assert all(run.hash for run in runs)  # The settings are valid.
   assert all(run.env == table.env for table in tables for run in table.runs)
   for env in {each.env for run in runs for each in (run, *run.needed)}:
