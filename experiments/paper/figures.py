@@ -76,7 +76,7 @@ class Figure:
     seeds = (one.seeds for one in self._used if one.runs)
     made_of = captions.made_of(runs, seeds)
     if self._artifact.window < 1:
-      end = max(one.frames[-1] for one in self._used if len(one.frames))
+      end = max(one.frames.max(initial=0) for one in self._used)
       made_of += f' Shown are the first {panels_lib.with_unit(end)} frames.'
     return ' '.join([title, made_of, *self._how, *notes])
 

@@ -398,7 +398,8 @@ def first_third_over(other: int, results: Results, run: RunRow) -> float | None:
     if one of them or the end is missing.
   """
   steps, shares = column_of(results, run, 'greedy_extra_share')
-  thirds = np.ceil(3 * steps / run.budget_steps) - 1
+  # The last evaluation may follow the end of the budget by some steps.
+  thirds = np.minimum(np.ceil(3 * steps / run.budget_steps), 3) - 1
   first, rest = shares[thirds == 0], shares[thirds == other]
   has_end = len(steps) and steps[-1] >= (1 - NEAR) * run.budget_steps
   has_all = len(first) and len(rest) and has_end

@@ -51,8 +51,7 @@ def nearest_squared_distances(memory, query, k):
   """Returns the k smallest squared distances, sorted: [min(k, M')]."""
   distances = []
   for row in memory:
-    differences = np.float64(row) - np.float64(query)
-    distances.append(math.fsum(differences**2))
+    distances.append(math.fsum((np.float64(row) - np.float64(query)) ** 2))
   return np.array(sorted(distances)[:k])
 
 

@@ -173,6 +173,7 @@ def test_environments_that_one_arm_lacks_are_ignored_for_all_arms():
 def _reading(reading, values, **columns):
   run = fake.run('bt_ngu', FAR, 0)
   scores = fake.curve(run, values, **columns)
+  scores[-1] = scores[-1]._replace(actor_steps=fake.STEPS + 3)  # Overshoot.
   return reading(Results(fake.data([run], scores)), run)
 
 
