@@ -28,9 +28,10 @@ GPU_SHARES = ('XLA_CLIENT_MEM_FRACTION', 'XLA_PYTHON_CLIENT_MEM_FRACTION')
 _SHARED_GPU = dict(zip(GPU_SHARES, ('', '.2'), strict=True))
 _DEFAULT_GPU_SHARE = 0.75  # JAX's default.
 
-# gRPC would ask the proxy that `https_proxy` names even for `localhost`.
-_direct = os.environ.get('no_grpc_proxy') or os.environ.get('no_proxy')
-NO_PROXY = {'no_grpc_proxy': f'{_direct or ""},localhost'.lstrip(',')}
+# For nodes of this machine: gRPC would ask the proxy that `https_proxy` names
+# even for `localhost`. The variable replaces `no_proxy`.
+_HOSTS = os.environ.get('no_grpc_proxy') or os.environ.get('no_proxy') or ''
+NO_PROXY = {'no_grpc_proxy': f'{_HOSTS},localhost'.lstrip(',')}
 
 
 def cores() -> list[int]:

@@ -29,7 +29,6 @@ from typing import Any, NamedTuple
 import launchpad as lp
 
 from bt_acme.runtime import (
-  environment_variables,
   events,
   executables,
   heartbeats,
@@ -209,7 +208,6 @@ class Supervisor:
       self._engine.place(node.title, 0)
     live = self._terminal.live
     variables = {
-      **environment_variables.NO_PROXY,
       progress.STATUS_VARIABLE: 'live' if live else 'plain',
       heartbeats.ATTEMPT_VARIABLE: str(node.num_starts),
       heartbeats.OLD_ATTEMPT_VARIABLE: str(node.num_starts),
@@ -367,7 +365,7 @@ class Supervisor:
     return signal.SIGINT in self._interrupts[1:]
 
   def _interrupted(self, signum: signal.Signals) -> _End:
-    what = 'stopping. Ctrl-C or SIGTERM now kills everything immediately.'
+    what = 'stopping. Ctrl-C now kills everything immediately.'
     if self._hurried:
       what = 'killing everything.'
     self._terminal.print_above(f'{signum.name}: {what}')

@@ -108,8 +108,7 @@ def test_an_archive_is_downloaded_once(server, exported, top):
   address = offer(server, pack_folder(exported, top=top))
   behavior = bt_acme.load_behavior(address)
   assert behavior.name == 'explorer'
-  own = behaviors.Exported(exported)
-  assert behavior.params_sha256 == own.params_sha256
+  assert behavior.params_sha256 == behaviors.Exported(exported).params_sha256
   url, digest = address.split('#sha256=')
   again = bt_acme.load_behavior(url, sha256=digest.upper())
   (named,) = named_behaviors.make(address, config_lib.TransferConfig())

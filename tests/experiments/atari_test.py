@@ -131,8 +131,7 @@ def test_the_position_in_memory_matches_the_screen():
     assert same_y == y and sign * (x - before) > 4
     # The columns of the screen that show the player's red clothes.
     red = (environment.render_rgb()[75:92] == (200, 72, 72)).all(axis=-1)
-    columns = np.flatnonzero(red.any(axis=0))
-    assert abs(columns.mean() - (x + 3)) < 2
+    assert abs(np.flatnonzero(red.any(axis=0)).mean() - (x + 3)) < 2
   # The player steps off the platform and falls.
   assert _act(environment, _RIGHT, 12)[1] < y
 

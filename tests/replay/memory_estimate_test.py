@@ -16,8 +16,7 @@ def test_memory_estimate():
   estimate = memory_estimate.estimate(layout)
   # 80 steps with a compressed frame of 7056 bytes, the recurrent state, and an
   # item of the server.
-  block = 80 * (7056 // 17 + 16) + 4096 + 1024
-  assert estimate == 125_001 * block
+  assert estimate == 125_001 * (80 * (7056 // 17 + 16) + 4096 + 1024)
   # 161 rows of a stack and 34 other bytes, and the recurrent state once.
   config = dataclasses.replace(config, codec='tensors')
   tensors = layout._replace(config=config)

@@ -24,8 +24,7 @@ def test_nodes_of_a_run():
   actors = ['actor/0', 'actor/1', 'actor/2']
   assert list(ports) == [*servers, *actors, 'evaluator/0', 'evaluator/1']
   rules = program_lib.rules(run_config.RunConfig(), make_program)
-  labels = {rules.main_label, *rules.checked_labels}
-  assert labels <= set(program.groups)
+  assert {rules.main_label, *rules.checked_labels} <= set(program.groups)
   # Nodes that other nodes call listen on a port.
   assert [title for title, num in ports.items() if num] == servers
 

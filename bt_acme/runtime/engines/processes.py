@@ -15,7 +15,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from bt_acme.runtime import events, output
+from bt_acme.runtime import environment_variables, events, output
 from bt_acme.runtime.engines import base, node_process, private_network
 
 # Executes a command that the kernel kills when its parent exits. This comes
@@ -86,7 +86,7 @@ class Processes(base.Engine):
         *executable.command_as_list,
         *NO_NOTICE,
       ],
-      {**os.environ, **environment},
+      {**os.environ, **environment_variables.NO_PROXY, **environment},
       inherited=self._namespaces,
     )
     thread = threading.Thread(

@@ -28,6 +28,7 @@ def test_slots(monkeypatch):
   assert 'XLA_PYTHON_CLIENT_MEM_FRACTION' not in one.variables
   assert half == other and not half.cores
   # Each inference server uses a fifth; two runs with their servers fit.
+  assert half.variables['XLA_CLIENT_MEM_FRACTION'] == ''
   fraction = float(half.variables['XLA_PYTHON_CLIENT_MEM_FRACTION'])
   assert 0 < 2 * (fraction + 0.2) < 1
   assert len(slots.parse('cpu')) == len(cores)

@@ -3,6 +3,7 @@
 import collections
 import os
 import queue as queue_lib
+import resource
 import signal
 import socket
 import sys
@@ -121,7 +122,10 @@ os.write(1, b'!')
 
 
 def test_a_node_that_could_not_be_started_takes_signals_and_is_released():
+  _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+  resource.setrlimit(resource.RLIMIT_NOFILE, (1024, most))
   engine = processes.Processes(events.EventQueue(), open_ports=True)
+  assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, most)
   with pytest.raises(OSError, match='Argument list too long'):
     engine.start('worker/0', command_of(), {'LONG': 'x' * 1_000_000})
   for signum in (signal.SIGTERM, signal.SIGKILL):
@@ -135,8 +139,7 @@ def test_a_process_that_cannot_be_killed_is_left_behind(monkeypatch):
   monkeypatch.setattr(node_process, 'send', lambda *args: None)
   queue = events.EventQueue()
   engine = processes.Processes(queue, open_ports=True)
-  command = command_of('-c', 'import time; time.sleep(60)')
-  engine.start('worker/0', command, {})
+  engine.start('worker/0', command_of('-c', 'import time; time.sleep(60)'), {})
   process, thread = engine._processes['worker/0']
   engine.release('worker/0')
   process.kill()  # It ends after all.
