@@ -1,4 +1,4 @@
-"""Tests of both Atari commands, without launched runs."""
+"""Tests of the commands that show runs on Atari."""
 
 import collections
 import json
@@ -11,9 +11,8 @@ from PIL import Image
 from bt_acme import assembly
 from bt_acme import config as config_lib
 from bt_acme.config import names
-from bt_acme.config import run as run_config
 from bt_acme.environments import atari
-from experiments.atari import explore, learn, montezuma, room_map
+from experiments.atari import montezuma, room_map, rooms, scores
 from tests.agents import fakes
 
 _LEFT, _RIGHT = 4, 3
@@ -39,12 +38,8 @@ def write_learned(tmp_path):
   return tmp_path
 
 
-def _learn(folder, game='boxing', **settings):
-  return learn.TrainConfig(game=game, workdir=str(folder), **settings)
-
-
-def _draw(folder, **settings):
-  return learn.run(_learn(folder, draw_only=True, **settings), learn.show)
+def _draw(folder):
+  return scores.run(scores.ScoresConfig(workdir=str(folder)))
 
 
 def test_scores_are_compared_with_a_random_agent_and_a_human(learned, capsys):
@@ -56,61 +51,28 @@ def test_scores_are_compared_with_a_random_agent_and_a_human(learned, capsys):
     *('random 0.1 0.0%', 'human 12.1 100.0%'),
     *('last evaluation 300 5.0 40.8%', 'best evaluation 200 12.1 100.0%'),
   } < set(rows)
-  assert any(row.startswith('Wall time: 0:00:') for row in rows)
   assert (learned / 'curve.png').read_bytes().startswith(b'\x89PNG')
   # A run without training episodes can be drawn as well.
   (learned / 'logs' / 'actor' / 'logs.csv').unlink()
   assert _draw(learned) == 0
 
 
-def test_learning_launches_r2d2_and_returns_its_exit_code(learned):
-  launched = []
-
-  def launch(script, flags):
-    launched.append((script, flags))
-    return len(launched) % 2 and 130
-
-  config = _learn(learned, max_actor_steps=77, seed=3)
-  for code in (130, 0):
-    assert learn.run(config, learn.show, launch) == code
-    assert (learned / 'curve.png').exists() == (code == 0)
-  script, flags = launched[0]
-  assert script == 'run_r2d2.py'
-  assert set(flags) == {
-    *('--preset=atari_small', '--env=boxing', '--max_actor_steps=77'),
-    *('--seed=3', f'--workdir={learned}'),
-  }
-
-
 def test_workdirs_that_cannot_be_drawn_are_rejected(tmp_path):
-  exploring = explore.ExploreConfig(workdir=str(tmp_path), draw_only=True)
-  for show, config in (
-    (learn.show, _learn(tmp_path / 'none', draw_only=True)),
-    (explore.show, exploring),
-  ):
+  scoring = scores.ScoresConfig(workdir=str(tmp_path))
+  mapping = rooms.RoomsConfig(workdir=str(tmp_path))
+  for run, config in ((scores.run, scoring), (rooms.run, mapping)):
     with pytest.raises(ValueError, match='does not contain a run'):
-      learn.run(config, show)
+      run(config)
   _write_run(tmp_path, 'pong')
-  with pytest.raises(ValueError, match="a run on 'pong', not on game='boxing'"):
-    _draw(tmp_path)
   with pytest.raises(ValueError, match='contains no evaluation yet'):
-    _draw(tmp_path, game='pong')
-
-
-@pytest.mark.parametrize(
-  'config_class, settings, message',
-  [
-    (learn.TrainConfig, {'game': 'pnog'}, "[Dd]id you mean 'pong'"),
-    (learn.TrainConfig, {'game': 'Chain-9'}, 'has no human score'),
-    (learn.TrainConfig, {'max_actor_steps': 0}, 'must be positive'),
-    (explore.ExploreConfig, {'game': 'montezuma'}, 'is unknown'),
-    (explore.ExploreConfig, {'game': 'pong'}, 'has no map of its rooms'),
-    (explore.ExploreConfig, {'episode_steps': 0}, 'must be positive'),
-  ],
-)
-def test_invalid_settings_are_rejected(config_class, settings, message):
-  with pytest.raises(ValueError, match=message):
-    config_class(**settings)
+    scores.run(scoring)
+  with pytest.raises(ValueError, match='pong has no map of its rooms'):
+    rooms.run(mapping)
+  _write_run(tmp_path, 'Chain-9')
+  with pytest.raises(ValueError, match="'Chain-9' has no human score"):
+    scores.run(scoring)
+  with pytest.raises(ValueError, match='must be positive'):
+    rooms.RoomsConfig(episode_steps=0)
 
 
 def _act(environment, action, times):
@@ -186,28 +148,19 @@ def test_counts_are_drawn_over_the_images_of_their_rooms():
   assert (picture[10, 4 * 160 + 10] == 70).all()  # Room 1 has no image.
 
 
-def _export_untrained(script, flags):
-  """Replaces the launched run: exports an untrained behavior."""
-  assert script == 'run_ngu.py'
-  assert '--num_evaluators=0' in flags and '--preset=atari_small' in flags
-  (workdir,) = (x[10:] for x in flags if x.startswith('--workdir='))
+@pytest.mark.usefixtures('shared_functions')
+def test_rooms_are_counted_in_a_table_and_drawn(tmp_path, capsys):
+  _write_run(tmp_path, montezuma.GAME)
   settings = {'torso_size': 8, 'lstm_size': 8, 'head_size': 8}
   agent = assembly.Agent(
     names.build(config_lib.NGUConfig, {**settings, 'memory_capacity': 50}),
     assembly.spec_by_name(montezuma.GAME),
   )
-  run = run_config.RunConfig(workdir=workdir)
-  fakes.export_agent(run.behavior_folder, agent)
-  return 0
-
-
-@pytest.mark.usefixtures('shared_functions')
-def test_exploring_prints_a_table_and_draws_the_rooms(tmp_path, capsys):
-  _write_run(tmp_path, montezuma.GAME)
-  config = explore.ExploreConfig(
+  fakes.export_agent(str(tmp_path / 'behavior'), agent)
+  config = rooms.RoomsConfig(
     workdir=str(tmp_path), episodes=2, episode_steps=30
   )
-  assert learn.run(config, explore.show, _export_untrained) == 0
+  assert rooms.run(config) == 0
   rows = [' '.join(r.split()) for r in capsys.readouterr().out.splitlines()]
   trained = 'behavior, with the epsilons of its training'
   for label in ('random', 'behavior', trained):
