@@ -38,10 +38,7 @@ def test_a_jitted_behavior_is_checked():
     return changed
 
   for behavior, message in (
-    (
-      returning(lambda own: (own,)),
-      "turns a state of .*'int32'.* into",
-    ),
+    (returning(lambda own: (own,)), "turns a state of .*'int32'.* into"),
     (returning(lambda own: own * 0.5), "into .*'float32'"),
     (returning(lambda own: None), r'into .*None\), \[\]'),
   ):

@@ -71,12 +71,9 @@ def _execute(name, make_folder):
   """Executes a notebook in an empty directory and returns its outputs."""
   source = NOTEBOOKS[name].read_text()
   # Just enough steps for the learner to start.
-  source = re.sub(r'\b[14]0_000\b', '2_000', source)
+  source = re.sub(r'\b[124]0_000\b', '2_000', source)
   source = source.replace('5_000', '500')
-  # Two episodes, and smaller batches than DQN has by default.
-  source = source.replace('max_frames=2_000', 'max_frames=400')
-  source = source.replace('DQNConfig(', 'DQNConfig(batch_size=16, ')
-  source = source.replace('range(3)', 'range(2)')
+  source = source.replace('range(3)', 'range(2)').replace('(20)', '(2)')
   notebook = jupytext.reads(source, fmt='py:percent')
   if 'max_actor_steps' in source:
     notebook.cells.insert(0, nbformat.v4.new_code_cell(_SMALL))
@@ -129,6 +126,10 @@ def test_it_runs(name, tmp_path_factory):
     assert printed.count('4 episodes') == 2
     assert f'Python        {sys.version_info.major}.' in printed
   if name == 'bring_your_own_agent':
-    assert printed.count('episode_return') == 4, printed
+    assert re.search(
+      r'DQN solves \d of 2 ep.*\nDQN \+ BT.* \d of 2 ep', printed
+    )
+    alone, transfer = re.findall(r'returns: (\S+)', printed)
+    assert float(alone) < 50 < float(transfer)
   if name == 'paper_figures':
     assert 'R2D2 + BT' in printed and '176%' in printed

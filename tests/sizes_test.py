@@ -18,11 +18,11 @@ import pytest
 from tests import python
 
 AT_MOST = {
-  'lines of code': 23_974,
+  'lines of code': 24_085,
   'lines of code in bt_acme/runtime': 4_247,
-  'lines of code in experiments': 4_487,
+  'lines of code in experiments': 4_474,
   'lines of code in benchmarks': 2_556,
-  'classes': 246,
+  'classes': 248,
   'public class names that several classes have': 2,
   'lines of tests': 30_194,
 }

@@ -68,4 +68,5 @@ def _outcome(row: small_runs.Row) -> str:
   seconds = f'{row["seconds"]:.0f} s'
   if 'solved' not in row:
     return f'explored in {seconds}'
-  return f'solves {row["solved"]:.0%}, {row["cells"]:.1f} cells, in {seconds}'
+  cells = f'{row["cells"]:.1f} cells, ' if 'cells' in row else ''
+  return f'solves {row["solved"]:.0%}, {cells}in {seconds}'

@@ -57,7 +57,8 @@ class SmallRun:
 
   Attributes:
     algorithm: name of the algorithm in tables.
-    kind: `r2d2`, `ngu` or `bt` train an agent; `random` and `behavior` evaluate
+    kind: `r2d2`, `ngu` or `bt` train an agent, and `dqn` that of dm-acme, with
+      behavior transfer if there is a behavior; `random` and `behavior` evaluate
       a random policy and the behavior without training; `program` evaluates the
       agent of a run of `launch/run_bt.py`.
     env: the name of the environment.
@@ -244,10 +245,10 @@ def _changes(kind: str, preset: str, settings: str) -> dict[str, Any]:
     The settings by group and name. Existing results stay valid when the code
     gains a new setting whose default preserves the previous behavior.
   """
+  given: dict[str, Any] = json.loads(settings)
   config_class = _CONFIGS.get(kind)
   if config_class is None:
-    return {}
-  given = json.loads(settings)
+    return given
   values = {**presets.get(preset, config_class, given), **given}
   config = names.build(config_class, values)
   default = config_lib.to_dict(config_class())
@@ -274,12 +275,21 @@ def _execute(
   """Trains and evaluates, then writes the result atomically."""
   start = time.monotonic()
   compilation_cache.enable()  # Not every kind of run starts a learner.
+  result = (_of_dqn if run.kind == 'dqn' else _of_agent)(run, folder, report)
+  result['behavior'] = ''.join(run.checksums(folder))
+  result['row']['seconds'] = time.monotonic() - start
+  files.write_text(run._path(folder), json.dumps(result) + '\n')
+
+
+def _of_agent(
+  run: SmallRun, folder: pathlib.Path, report: processes.Report
+) -> Result:
+  """Returns the result of an agent of bt_acme."""
   agent, states, episodes = _learn(run, folder, report)
   if not episodes:  # No episode has ended.
     episodes = dict.fromkeys(_curves(run), np.zeros(0))
   result: Result = {
     'row': _evaluate(run, agent, states, episodes) if run.episodes else {},
-    'behavior': ''.join(run.checksums(folder)),
     'episodes': {name: episodes[name].tolist() for name in _curves(run)},
   }
   if run.record:
@@ -288,8 +298,37 @@ def _execute(
     result['films'] = [
       [r.actions, r.sources, r.metrics['episode_return']] for r in recordings
     ]
-  result['row']['seconds'] = time.monotonic() - start
-  files.write_text(run._path(folder), json.dumps(result) + '\n')
+  return result
+
+
+def _of_dqn(
+  run: SmallRun, folder: pathlib.Path, report: processes.Report
+) -> Result:
+  """Returns the result of dm-acme's DQN, which needs the full stack."""
+  from launch import run_acme_dqn
+
+  settings = run_acme_dqn.Settings(
+    run_acme_dqn.DQNConfig(
+      run.env,
+      ','.join(run.transferred(folder)),
+      run.actor_steps,
+      run.episodes,
+      run.seed,
+    ),
+    config_lib.TransferConfig(**run.settings),
+  )
+  trained, played = run_acme_dqn.run(settings, lambda x: report(x[:, 0].sum()))
+  training = {
+    'actor_steps': trained[:, 0].cumsum(),
+    'episode_return': trained[:, 1],
+  }
+  row = {
+    'solved': float(np.mean(played[:, 1] > 0)),
+    'return': float(np.mean(played[:, 1])),
+    **_training_row(training, run.actor_steps),
+  }
+  curves = {name: values.tolist() for name, values in training.items()}
+  return {'row': row, 'episodes': curves}
 
 
 # An agent, its states (runs or behaviors, each with its `learned` policy), the
@@ -372,10 +411,17 @@ def _evaluate(
   for share, earlier_row in zip(SHARES, earlier, strict=False):
     row[f'cells_{100 * share:.0f}'] = earlier_row['cells']
   if run.kind in _LEARNS:
-    row['training_return'] = float(np.mean(training['episode_return']))
-    row['training_solved'] = float(np.mean(training['episode_return'] > 0))
-    row['half_solved'] = steps_until_half_solved(training, run.actor_steps)
+    row.update(_training_row(training, run.actor_steps))
   return row
+
+
+def _training_row(training: Columns, budget: int) -> Row:
+  """Returns means over the training episodes."""
+  return {
+    'training_return': float(np.mean(training['episode_return'])),
+    'training_solved': float(np.mean(training['episode_return'] > 0)),
+    'half_solved': steps_until_half_solved(training, budget),
+  }
 
 
 def steps_until_half_solved(training: Columns, budget: int) -> float:

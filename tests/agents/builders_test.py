@@ -169,8 +169,7 @@ def test_the_distributed_layout_of_acme_accepts_the_builder(tmp_path):
   script = tmp_path / 'layout.py'
   script.write_text(_LAYOUT)
   done = python.check(
-    *(script, tmp_path),
-    env={**scripts.ENVIRONMENT, 'HOME': str(tmp_path)},
+    *(script, tmp_path), env={**scripts.ENVIRONMENT, 'HOME': str(tmp_path)}
   )
   for count in ('actor_steps', 'evaluator_steps', 'learner_learner_steps'):
     assert count in done.stdout
