@@ -18,7 +18,7 @@ import pytest
 from tests import python
 
 AT_MOST = {
-  'lines of code': 24_085,
+  'lines of code': 24_091,
   'lines of code in bt_acme/runtime': 4_247,
   'lines of code in experiments': 4_474,
   'lines of code in benchmarks': 2_556,

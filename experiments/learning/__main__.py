@@ -7,6 +7,7 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   limits       Tasks that BT solves with only some of the seeds.
   margin       BT with and without a margin of the extra action.
   alone        BT with a behavior that often succeeds alone.
+  dm_acme      BT around the DQN of dm-acme.
   short        BT with another preset and a behavior of short pre-training.
   both_presets The tasks of `transfer`, `limits` and `no_harm` with two presets.
   laws         Other rules for starting and ending flights.
@@ -15,6 +16,7 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   baselines    The tasks of `wide` with more baselines.
   budget       Tasks of `wide` with more steps.
   preset       The tasks of `wide` with another preset.
+  long         The paper's small tasks with a behavior of long pre-training.
   bank         Five behaviors, drawn uniformly or with learned priorities.
   sizes        Banks with more and more weak behaviors.
   roles        Flights or extra actions for the behaviors of a bank.

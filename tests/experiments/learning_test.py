@@ -271,3 +271,11 @@ def test_behavior_transfer_gains_where_the_behavior_loses(tmp_path):
   _execute(transfer.behavior, tmp_path)
   # 0.36 is the return of the shortest way.
   assert _execute(transfer, tmp_path)['return'] > 0.2
+
+
+@pytest.mark.slow
+def test_a_behavior_helps_the_dqn_of_dm_acme(tmp_path):
+  env = 'MiniGrid-DoorKey-8x8-v0:fixed=21'
+  runs = [_run(name, env) for name in ('DQN', 'DQN + BT')]
+  alone, helped = (_execute(run, tmp_path)['solved'] for run in runs)
+  assert alone < 0.2 and helped > 0.9
