@@ -71,8 +71,8 @@ def _execute(name, make_folder):
   """Executes a notebook in an empty directory and returns its outputs."""
   source = NOTEBOOKS[name].read_text()
   # Just enough steps for the learner to start.
-  source = re.sub(r'\b[124]0_000\b', '2_000', source)
-  source = source.replace('5_000', '500')
+  source = re.sub(r'\b[14]0_000\b', '2_000', source)
+  source = source.replace('5_000', '500').replace('20_000', '1_100')
   source = source.replace('range(3)', 'range(2)').replace('(20)', '(2)')
   notebook = jupytext.reads(source, fmt='py:percent')
   if 'max_actor_steps' in source:
