@@ -4,8 +4,8 @@ r"""Trains dm-acme's DQN in MiniGrid, alone or with behavior transfer.
   python launch/run_acme_dqn.py
 
 An example of behavior transfer around an agent that does not know of it: all
-parts are dm-acme's, except for `BTBuilder`. It takes about two minutes. No seed
-reproduces it, because the replay of dm-acme draws at random.
+parts are dm-acme's, except for `BTBuilder`. It takes two to four minutes. No
+seed reproduces it, because the replay of dm-acme draws at random.
 """
 
 import dataclasses
@@ -46,7 +46,7 @@ class DQNConfig:
   Attributes:
     env: Name of the environment of MiniGrid.
     behavior: Behaviors to transfer, separated by commas, as in run_bt.py; empty
-      for DQN alone.
+      for DQN alone, to which the settings of behavior transfer do not apply.
     max_actor_steps: Actor steps after which training ends.
     episodes: Episodes of the evaluation after training, without flights and
       with the same epsilon.

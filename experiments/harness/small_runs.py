@@ -317,11 +317,11 @@ def _of_dqn(
     ),
     config_lib.TransferConfig(**run.settings),
   )
-  trained, played = run_acme_dqn.run(settings, lambda x: report(x[:, 0].sum()))
-  training = {
-    'actor_steps': trained[:, 0].cumsum(),
-    'episode_return': trained[:, 1],
-  }
+  trained, played = run_acme_dqn.run(
+    settings, lambda played: report(int(played[:, 0].sum()))
+  )
+  lengths, returns = trained.T
+  training = {'actor_steps': lengths.cumsum(), 'episode_return': returns}
   row = {
     'solved': float(np.mean(played[:, 1] > 0)),
     'return': float(np.mean(played[:, 1])),

@@ -148,10 +148,7 @@ def test_rooms_are_counted_in_a_table_and_drawn(tmp_path, capsys):
     assembly.spec_by_name(montezuma.GAME),
   )
   fakes.export_agent(str(tmp_path / 'behavior'), agent)
-  config = rooms.RoomsConfig(
-    workdir=str(tmp_path), episodes=2, episode_steps=30
-  )
-  assert rooms.run(config) == 0
+  assert rooms.run(rooms.RoomsConfig(str(tmp_path), 2, 30)) == 0
   rows = [' '.join(r.split()) for r in capsys.readouterr().out.splitlines()]
   trained = 'behavior, with the epsilons of its training'
   for label in ('random', 'behavior', trained):

@@ -50,3 +50,7 @@ def test_a_run_of_an_experiment_has_its_settings(behavior, tmp_path):
   assert row['solved'] in (0, 0.5, 1) and row['half_solved'] == 200
   mean = sum(episodes['episode_return']) / len(steps)
   assert row['training_return'] == pytest.approx(mean)
+  if behavior:  # It and the settings reach BTBuilder.
+    wrong = dataclasses.replace(run, settings={'choice_rule': 'boltzmann'})
+    with pytest.raises(ValueError, match='needs an agents.R2D2Builder'):
+      wrong.call(tmp_path)(steps.append)

@@ -65,9 +65,11 @@ def labels(choice, action, source, learner, num_actions):
     return [action]
   if choice < num_actions:
     return [choice]  # There are no extra actions.
-  return {'both': [choice, action], 'extra': [choice], 'primitive': [action]}[
-    learner.behavior_labels
-  ]
+  return {
+    'both': [choice, action],
+    'extra': [choice],
+    'primitive': [action],
+  }[learner.behavior_labels]
 
 
 def trained(prev_action, valid, burn_in_length):
