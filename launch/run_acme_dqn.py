@@ -46,7 +46,7 @@ class DQNConfig:
   Attributes:
     env: Name of the environment of MiniGrid.
     behavior: Behaviors to transfer, separated by commas, as in run_bt.py; empty
-      for DQN alone, to which the settings of behavior transfer do not apply.
+      for DQN alone.
     max_actor_steps: Actor steps after which training ends.
     episodes: Episodes of the evaluation after training, without flights and
       with the same epsilon.
@@ -78,6 +78,13 @@ class Settings:
   transfer: config_lib.TransferConfig = config_lib.TransferConfig(
     min_flight_probability=0.03, flight_exponent=1.5
   )
+
+  def __post_init__(self) -> None:
+    changed = vars(self.transfer).items() - vars(type(self).transfer).items()
+    for name, value in sorted(changed) if not self.run.behavior else ():
+      raise ValueError(
+        f'{name}={value!r} has no effect without a behavior. Pass --behavior.'
+      )
 
 
 def make_networks(
@@ -128,11 +135,10 @@ def run(
   builder = dqn.DQNBuilder(config, dqn.PrioritizedDoubleQLearning())
   networks, evaluation_policy = make_networks(spec), lambda policy: policy
   if settings.run.behavior:
-    names = settings.run.behavior.split(',')
     base = builder
     builder = agents.BTBuilder(
       lambda spec: base,
-      [named_behaviors.load(name) for name in names],
+      [*map(named_behaviors.load, settings.run.behavior.split(','))],
       settings.transfer,
       environment_spec=spec,
     )
@@ -181,11 +187,8 @@ def main(argv):
     steps, last = int(episodes[:, 0].sum()), episodes[-1, 0]
     if steps // _PERIOD > (steps - last) // _PERIOD:
       recent = episodes[-_RECENT:, 1] > 0
-      print(
-        f'actor steps {steps:,}: solved {recent.sum()} of the last '
-        f'{len(recent)} episodes',
-        flush=True,
-      )
+      text = f'solved {recent.sum()} of the last {len(recent)} episodes'
+      print(f'actor steps {steps:,}: {text}', flush=True)
 
   _, played = run(flags.from_flags(Settings), report)
   solved = played[:, 1] > 0

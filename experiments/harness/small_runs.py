@@ -315,7 +315,7 @@ def _of_dqn(
       run.episodes,
       run.seed,
     ),
-    config_lib.TransferConfig(**run.settings),
+    dataclasses.replace(run_acme_dqn.Settings.transfer, **run.settings),
   )
   trained, played = run_acme_dqn.run(
     settings, lambda played: report(int(played[:, 0].sum()))

@@ -27,6 +27,7 @@ def test_progress_and_result_are_printed(server):
     ('--env=pong', "env='pong' is not an environment of MiniGrid"),
     ('--behavior=nope', "behavior='nope' is neither a directory"),
     ('--behavior=uniform --choice_rule=boltzmann', 'needs an agents.R2D2Build'),
+    ('--flight_exponent=2', 'flight_exponent=2.0 has no effect without a beh'),
   ],
 )
 def test_bad_input(server, flag, message):
@@ -44,8 +45,7 @@ def test_a_run_of_an_experiment_has_its_settings(behavior, tmp_path):
   assert run.hash != other.hash
   steps = []
   other.call(tmp_path)(steps.append)
-  result = other.result(tmp_path)
-  episodes, row = result['episodes'], result['row']
+  episodes, row = map(other.result(tmp_path).get, ('episodes', 'row'))
   assert episodes['actor_steps'] == steps and 200 <= steps[-1] < 300
   assert row['solved'] in (0, 0.5, 1) and row['half_solved'] == 200
   mean = sum(episodes['episode_return']) / len(steps)
