@@ -1,7 +1,7 @@
 """Behavior Transfer for value-based agents, with JAX, Haiku and Acme.
 
 `pretrain`, `transfer`, `train` and `evaluate` run in the current process and do
-not need Acme. `help(bt_acme.api)` shows an example.
+not need Acme. `help('bt_acme.api')` shows an example.
 """
 
 import importlib

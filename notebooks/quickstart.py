@@ -110,7 +110,9 @@ bt_acme.plots.learning_curves({'extra action': bt}, value='greedy_extra_share')
 # `bt.episodes` and `bt.learner` contain the logs as arrays by name.
 # `bt.resume(60_000)` continues the training up to 60,000 steps. `bt.save('runs/bt')`
 # saves the run, and `bt_acme.load_run('runs/bt')` loads it.
-# `help(bt_acme.transfer)` lists all settings.
+# `help('bt_acme.config.TransferConfig')` describes the settings of behavior transfer,
+# `help('bt_acme.config.LearnerConfig')` those of the learner, and `help('bt_acme.config')`
+# names the other groups.
 #
 # The results are reproducible on one processor type with one set of package
 # versions; on other machines, the numbers differ.

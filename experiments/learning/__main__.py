@@ -32,7 +32,8 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   settings     The preset with one setting changed at a time.
   memory       The LSTM recalls earlier observations.
 
-Each run is a process with one thread, and its seed reproduces it exactly.
+Each run is a process with one thread, and its seed reproduces it exactly,
+except those of dm_acme.
 Results that exist in `--folder` or are published with the code are reused.
 Rerun the same command to continue after Ctrl-C; any number of machines may
 share one directory. Runs that fail three times are listed at the end. Runs are
