@@ -35,6 +35,7 @@ from bt_acme.cli import flags
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.launching import named_behaviors
+from bt_acme.runtime import output
 
 _PERIOD, _RECENT = 2_000, 20  # Actor steps between lines, and their episodes.
 
@@ -138,7 +139,7 @@ def run(
     base = builder
     builder = agents.BTBuilder(
       lambda spec: base,
-      [*map(named_behaviors.load, settings.run.behavior.split(','))],
+      named_behaviors.make(settings.run.behavior, settings.transfer),
       settings.transfer,
       environment_spec=spec,
     )
@@ -188,11 +189,11 @@ def main(argv):
     if steps // _PERIOD > (steps - last) // _PERIOD:
       recent = episodes[-_RECENT:, 1] > 0
       text = f'solved {recent.sum()} of the last {len(recent)} episodes'
-      print(f'actor steps {steps:,}: {text}', flush=True)
+      output.show(f'actor steps {steps:,}: {text}')
 
   _, played = run(flags.from_flags(Settings), report)
   solved = played[:, 1] > 0
-  print(
+  output.show(
     f'Without flights, DQN solves {solved.sum()} of {len(solved)} episodes.'
   )
   return 0

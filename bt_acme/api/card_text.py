@@ -76,6 +76,8 @@ def describe(
   parts = [f'# {behavior.name}', _facts(behavior)]
   for env in videos:
     name = f'{re.sub("[^0-9a-z-]+", "-", env.lower()).strip("-")}.gif'
+    if name == '.gif' or name in pictures:
+      name = f'{len(pictures)}-film.gif'
     pictures[name] = episode_records.film(
       assembly.moved(behavior.agent, env),
       behavior.learned,
@@ -153,6 +155,7 @@ def _command(behavior: behaviors.Exported) -> str:
     **_of_run(behavior),
     **{k: v for k, v in names.flat(config).items() if v != defaults[k]},
   }
+  settings.pop('codec', None)  # Of launched runs only; training is the same.
   function = 'pretrain' if behavior.agent.intrinsic else 'train'
   lines = [
     '```python',

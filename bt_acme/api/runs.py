@@ -251,7 +251,7 @@ class Run:
       f'folder={str(folder)!r} already exists or is in the workdir. Choose a '
       'new directory.',
     )
-    with files.new_folder(folder) as temporary:
+    with files.new_folder(target) as temporary:
       shutil.copytree(self.workdir, temporary, dirs_exist_ok=True)
 
   def _check_in_process(self) -> None:
@@ -296,16 +296,16 @@ def export_policy(
   policy: Run | behaviors.Exported, folder: PathLike
 ) -> behaviors.Exported:
   """Exports the policy of a run or a behavior; see `Run.export`."""
-  checks.path('folder', folder)
+  folder = str(checks.path('folder', folder))
   agent, variables = assembly.without_behaviors(policy.agent, policy.variables)
   behaviors.export(
-    str(folder),
+    folder,
     agent=agent,
     variables=variables,
     statistics=policy.statistics,
     actor_steps=policy.actor_steps,
   )
-  return behaviors.Exported(str(folder), setting='folder')
+  return behaviors.Exported(folder, setting='folder')
 
 
 def load_run(

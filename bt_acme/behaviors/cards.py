@@ -7,6 +7,7 @@ the same directory only.
 
 import base64
 import html
+import os
 import pathlib
 import re
 from collections.abc import Mapping
@@ -77,14 +78,15 @@ class Card(NamedTuple):
         replaced, with its pictures.
 
     Raises:
-      ValueError: if the directory has a `README.md` that is not a card.
+      ValueError: if one of these files exists and is not part of a card.
     """
     path, replaced = pathlib.Path(folder), files_in(pathlib.Path(folder))
-    if (path / TEXT).exists() and not replaced:
-      raise ValueError(
-        f'folder={str(folder)!r} has a {TEXT} that is not a card and would be '
-        'replaced. Choose another directory.'
-      )
+    for name in {TEXT, _PAGE, *self.pictures} - replaced:
+      if os.path.lexists(path / name):
+        raise ValueError(
+          f'folder={str(folder)!r} has a {name} that is not a card or part of '
+          'one and would be replaced. Choose another directory.'
+        )
     for name in replaced | {TEXT, _PAGE, *self.pictures}:
       # A link in a directory of someone else may lead to any file.
       if name not in _files(self.markdown) or (path / name).is_symlink():
@@ -104,8 +106,10 @@ def read(folder: pathlib.Path) -> Card:
       large or a symbolic link is left out.
 
   Raises:
-    OSError: if the card cannot be read.
+    OSError: if the card cannot be read, or is not a regular file.
   """
+  if (folder / TEXT).is_symlink() or not (folder / TEXT).is_file():
+    raise FileNotFoundError(f'{folder / TEXT} is not a regular file')
   with open(folder / TEXT, encoding='utf-8', errors='replace') as file:
     text = file.read(_LONGEST_TEXT)
   pictures = {}

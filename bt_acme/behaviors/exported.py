@@ -70,10 +70,11 @@ class Exported(behavior.Behavior):
         invalid.
     """
     self.source = str(folder)
-    self.folder = lookup.resolve(self.source, setting=setting)
-    self.name = os.path.basename(os.path.abspath(self.folder))
+    folder = lookup.resolve(self.source, setting=setting)
+    self.folder = os.path.abspath(folder)  # The caller may change directory.
+    self.name = os.path.basename(self.folder)
     self.agent, self.learned, self.params_sha256 = exported_folder.read(
-      self.folder, setting=setting
+      folder, setting=setting
     )
     self.actor_steps, self.variables, self.statistics = self.learned
     self._setting = setting

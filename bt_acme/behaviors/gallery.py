@@ -28,7 +28,7 @@ def write(folder: pathlib.Path) -> pathlib.Path:
   """
   found = {
     path.parent.name: cards.read(path.parent)
-    for path in sorted(folder.glob('*/README.md'))
+    for path in sorted(folder.glob('[!.]*/README.md'))
   }
   if not found:
     raise ValueError(
@@ -52,7 +52,8 @@ def write(folder: pathlib.Path) -> pathlib.Path:
 
 if __name__ == '__main__':
   parser = argparse.ArgumentParser(prog='python -m bt_acme.behaviors.gallery')
-  parser.add_argument('folder', metavar='FOLDER', type=pathlib.Path)
+  text = 'directory of directories with cards; its index.html is replaced'
+  parser.add_argument('folder', metavar='FOLDER', type=pathlib.Path, help=text)
   try:
     print(write(parser.parse_args().folder))
   except (OSError, ValueError) as error:

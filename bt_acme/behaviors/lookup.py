@@ -54,7 +54,9 @@ def resolve(behavior: str, *, setting: str = 'behavior') -> str:
   """
   if download.is_address(behavior):
     return download.fetch(behavior, setting=setting)
-  if behavior in names() and not pathlib.Path(behavior).exists():
+  if behavior in names() and not os.path.isdir(behavior):
     return str(_DIRECTORY / behavior)
   exported = run_config.RunConfig(workdir=behavior).behavior_folder
-  return exported if os.path.isdir(exported) else behavior
+  # Also the directory of a bank may contain one that is called `behavior`.
+  is_run = os.path.isfile(os.path.join(behavior, 'config.json'))
+  return exported if is_run and os.path.isdir(exported) else behavior

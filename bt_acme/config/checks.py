@@ -19,6 +19,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+
 from bt_acme.config import names
 
 _Number = TypeVar('_Number', int, float)
@@ -30,7 +32,7 @@ _LARGEST = 1_000_000_000
 _SMALLEST_FLOAT = 1.2e-38
 # For each type of default: the allowed types of values, and their description.
 _TYPES: Mapping[type, tuple[Any, str]] = {
-  bool: (bool, 'True or False'),
+  bool: ((bool, np.bool_), 'True or False'),
   int: (numbers.Integral, 'an integer'),
   float: (numbers.Real, 'a number'),
   str: (str, 'a string'),
@@ -146,7 +148,7 @@ def require(condition: bool, message: str) -> None:
 
 
 def path(name: str, value: Any) -> pathlib.Path:
-  """Returns the path that an argument contains.
+  """Returns the path that an argument contains, with `~` replaced.
 
   Args:
     name: the name in the error.
@@ -159,7 +161,7 @@ def path(name: str, value: Any) -> pathlib.Path:
     isinstance(value, (str, os.PathLike)) and bool(os.fspath(value)),
     f'{name}={value!r} is not a path. Pass the path of a directory.',
   )
-  return pathlib.Path(value)
+  return pathlib.Path(os.path.expanduser(value))
 
 
 def functions(name: str, value: Any) -> tuple[Callable[..., Any], ...]:

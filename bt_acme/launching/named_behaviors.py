@@ -98,6 +98,7 @@ def make(
     return (acting,)
   if isinstance(given, behaviors.Behavior):
     # A run records such a behavior by its name.
+    checks.check_value('name', given.name, checks.setting(''))
     checks.require(
       BUILT_IN.get(given.name, type(given)) is type(given),
       f'name={given.name!r} is that of a built-in behavior. Choose another '

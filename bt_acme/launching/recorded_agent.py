@@ -207,7 +207,10 @@ def keep_behaviors(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   for index, behavior in _not_kept(run, agent).items():
     copy = pathlib.Path(run.workdir) / _COPIES / str(index)
     with files.new_folder(copy) as temporary:
-      shutil.copytree(behavior.folder, temporary / behavior.name)
+      (temporary / behavior.name).mkdir()
+      for path in pathlib.Path(behavior.folder).iterdir():
+        if path.is_file():  # The workdir may be in the same directory.
+          shutil.copyfile(path, temporary / behavior.name / path.name)
 
 
 def _not_kept(

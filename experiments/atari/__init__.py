@@ -1,1 +1,1 @@
-"""Real Atari games on two cores: the commands `learn` and `explore`."""
+"""Real Atari games on two cores: the commands `scores` and `rooms`."""

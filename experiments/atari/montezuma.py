@@ -137,7 +137,7 @@ def player(
 
 
 def play(
-  player: Any, *, env: str, num_games: int, actor_steps: int, seed: int
+  player: Any, spec: Any, *, num_games: int, actor_steps: int, seed: int
 ) -> Visits:
   """Plays games and counts the visits of the player.
 
@@ -146,14 +146,15 @@ def play(
 
   Args:
     player: a `VectorActor` for N games.
-    env: the name of the game, with the size of its frames.
+    spec: the `EnvironmentSpec` of the game.
     num_games: N, the number of games that are played in parallel.
     actor_steps: the number of actions taken in each of the N environments.
     seed: the seed of the games.
   """
   environment = environments.make_vector(
-    env,
+    spec.name,
     num_games,
+    num_stacked=spec.num_stacked,
     seed=seed,
     first_environment=evaluation.FIRST_ENVIRONMENT,
     joint_emulator=False,

@@ -76,7 +76,7 @@ def run(config: RoomsConfig) -> int:
   visits = {
     label: montezuma.play(
       montezuma.player(behavior, rates.tolist(), config.seed),
-      env=env,
+      behavior.agent.spec,
       num_games=config.episodes,
       actor_steps=config.episode_steps,
       seed=config.seed,
@@ -84,8 +84,8 @@ def run(config: RoomsConfig) -> int:
     for label, rates in epsilons.items()
   }
   path = folder / 'rooms.png'
+  print(f'\n{table(visits)}\n\nRooms:  {path}', flush=True)
   room_map.draw(str(path), visits)
-  print(f'\n{table(visits)}\n\nRooms:  {path}')
   return 0
 
 

@@ -50,7 +50,8 @@ def run(config: ScoresConfig) -> int:
       the run has not been evaluated yet.
   """
   folder = pathlib.Path(config.workdir).absolute()
-  game = str(workdir_lib.read_identity(str(folder))['run']['env'])
+  env = str(workdir_lib.read_identity(str(folder))['run']['env'])
+  game = env.partition(':pixels')[0]
   levels = human_normalized_scores.reference_scores(game)
   evaluation = logs.read_columns(str(folder), 'evaluator')
   checks.require(
@@ -71,9 +72,7 @@ def run(config: ScoresConfig) -> int:
   curve_panels.draw(
     folder / 'curve', [panel], columns=1, xlabel='actor steps', formats=('png',)
   )
-  actor_steps = int(
-    max(max(steps, default=0) for steps, _ in (training, scores))
-  )
+  actor_steps = int(max((*training[0], *scores[0])))
   frames = actor_steps * _FRAMES_PER_ACTOR_STEP
   print(
     f'\n{game}, {actor_steps:,} actor steps, {frames:,} frames\n\n'

@@ -46,7 +46,7 @@ import dataclasses
 import pathlib
 
 from bt_acme.config import checks
-from bt_acme.runtime import environment_variables
+from bt_acme.runtime import environment_variables, output
 from experiments import command_line
 from experiments.harness import execution
 from experiments.learning import claims, report, results
@@ -114,7 +114,7 @@ def run(config: LearningConfig) -> int:
     if code > _FAILED:
       return code  # Interrupted.
     found = results.of_folder(runs, folder)
-  print(report.report(tables, found))
+  output.show(report.report(tables, found))
   if config.publish:
     results.add(found, results.PUBLISHED)
     report.publish()

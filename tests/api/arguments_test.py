@@ -74,6 +74,7 @@ def test_invalid_arguments(changes, message, started, tmp_path):
 def test_several_kinds_of_behaviors(tmp_path, started):
   behavior = bt_acme.load_behavior('minigrid-explorer')
   shutil.copytree(behavior.folder, tmp_path / 'ngu' / 'behavior')
+  (tmp_path / 'ngu' / 'config.json').touch()
   bt_acme.transfer(
     'MiniGrid-Empty-5x5-v0',
     [tmp_path / 'ngu', behavior, 'uniform', behaviors.ActionRepeat()],
@@ -125,7 +126,9 @@ def test_a_first_task_ignores_settings_of_transfer(tmp_path):
   assert first._options['identity'] == same._options['identity'] == {}
 
 
-def test_arguments_of_a_bank():
+def test_arguments_of_a_bank(monkeypatch, tmp_path):
+  monkeypatch.setenv('HOME', str(tmp_path))
+  assert bt_acme.Bank('~/b').folder == tmp_path / 'b'
   for folder in (None, 3, ''):
     with pytest.raises(ValueError, match=f'^bank={folder!r} is not a path'):
       bt_acme.Bank(folder)

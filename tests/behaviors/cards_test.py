@@ -1,5 +1,6 @@
 """Tests the HTML of cards, and the gallery of a directory of behaviors."""
 
+import os
 import re
 import runpy
 import sys
@@ -115,7 +116,7 @@ def test_pictures_elsewhere_or_too_large_are_not_read(tmp_path, monkeypatch):
 def test_a_gallery_has_every_card_and_works_offline(
   tmp_path, monkeypatch, capsys
 ):
-  for name in ('one', 'two & three'):
+  for name in ('one', 'two & three', '.three.partial-50092aef'):
     (tmp_path / name).mkdir()
     cards.Card(_TEXT, {'film.gif': _GIF}).save(tmp_path / name)
   (tmp_path / 'without').mkdir()
@@ -130,12 +131,13 @@ def test_a_gallery_has_every_card_and_works_offline(
   assert 'src="http' not in page and '<link' not in page
 
 
-def test_a_readme_that_is_no_card_is_kept(tmp_path):
-  readme = tmp_path / 'README.md'
-  readme.write_text('# My project')
-  with pytest.raises(ValueError, match='a README.md that is not a card'):
-    cards.Card(_TEXT).save(tmp_path)
-  assert readme.read_text() == '# My project'
+@pytest.mark.parametrize('name', ['README.md', 'card.html', 'film.gif'])
+def test_a_file_that_is_not_of_a_card_is_kept(name, tmp_path):
+  own = tmp_path / name
+  own.write_text('mine')
+  with pytest.raises(ValueError, match=f'a {name} that is not a card or part'):
+    cards.Card(_TEXT, {'film.gif': _GIF}).save(tmp_path)
+  assert own.read_text() == 'mine'
 
 
 def test_a_directory_without_cards(tmp_path, monkeypatch, capsys):
@@ -144,6 +146,7 @@ def test_a_directory_without_cards(tmp_path, monkeypatch, capsys):
     runpy.run_path(gallery.__file__, run_name='__main__')
   message = r'error: .*no directory with .*describe\(...\)'
   assert re.search(message, capsys.readouterr().err)
-  (tmp_path / 'a' / 'README.md').mkdir(parents=True)
+  (tmp_path / 'a').mkdir()
+  os.mkfifo(tmp_path / 'a' / 'README.md')  # Reading it would wait forever.
   with pytest.raises(SystemExit, match='2'):
     runpy.run_path(gallery.__file__, run_name='__main__')

@@ -1,14 +1,16 @@
 """Tests the behaviors that come with the package."""
 
+import dataclasses
 import pathlib
 
 import pytest
 
 import bt_acme
-from bt_acme import behaviors
+from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
 from bt_acme.behaviors import cards, lookup
 from bt_acme.launching import named_behaviors, starting
+from tests.agents import fakes
 
 _NAME = 'minigrid-explorer'
 
@@ -20,8 +22,13 @@ def test_a_name_stands_for_a_directory_unless_one_has_that_name(
   assert _NAME in bt_acme.behaviors.list()
   assert pathlib.Path(lookup.resolve(_NAME), 'behavior.json').is_file()
   assert lookup.resolve('other') == 'other'
-  (tmp_path / _NAME).mkdir()
+  (tmp_path / _NAME).touch()
+  assert lookup.resolve(_NAME) != _NAME
+  (tmp_path / _NAME).unlink()
+  (tmp_path / _NAME / 'behavior').mkdir(parents=True)
   assert lookup.resolve(_NAME) == _NAME
+  (tmp_path / _NAME / 'config.json').touch()  # The workdir of a run.
+  assert lookup.resolve(_NAME) == f'{_NAME}/behavior'
 
 
 def test_a_star_import_keeps_the_builtin_list():
@@ -58,3 +65,11 @@ def test_the_command_of_each_card_passes_all_checks(name, monkeypatch):
   with pytest.raises(KeyboardInterrupt):
     exec(command, {'bt_acme': bt_acme})
   assert checked == [bt_acme.load_behavior(name).agent.config]
+
+
+def test_the_command_of_a_launched_run_suits_one_process(tmp_path):
+  config = fakes.make_config(config_lib.R2D2Config)
+  replay = dataclasses.replace(config.replay, codec='tensors')
+  config = dataclasses.replace(config, replay=replay)
+  fakes.export_agent(tmp_path / 'b', assembly.Agent(config, fakes.SPEC))
+  assert 'codec' not in bt_acme.describe(tmp_path / 'b').markdown

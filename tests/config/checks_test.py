@@ -3,6 +3,7 @@
 import dataclasses
 import re
 
+import numpy as np
 import pytest
 
 from bt_acme.config import checks
@@ -34,6 +35,8 @@ class _Group:
   'values, message',
   [
     ({'count': 0}, 'count=0 must be positive.'),
+    ({'count': np.True_}, 'count=True must be an integer.'),
+    ({'flag': np.int64(1)}, 'flag=1 must be True or False.'),
     ({'count': 2.0}, 'count=2.0 must be an integer.'),
     ({'count': True}, 'count=True must be an integer.'),
     ({'count': None}, 'count=None must be an integer.'),

@@ -26,7 +26,7 @@ def _write_run(folder, game):
 
 
 def test_scores_are_compared_with_a_random_agent_and_a_human(tmp_path, capsys):
-  _write_run(tmp_path, 'boxing')
+  _write_run(tmp_path, 'boxing:pixels=42')
   evaluations = [(100, 2.0), (100, 4.0), (200, 13.1), (200, 11.1), (300, 5)]
   episodes = [(10 * i, i) for i in range(1, 40)]
   for label, rows in (('evaluator', evaluations), ('actor', episodes)):
@@ -108,9 +108,8 @@ def test_positions_stay_in_their_room():
 def test_every_policy_takes_the_same_number_of_actions():
   rng, player = np.random.default_rng(0), mock.Mock()
   player.select_actions = lambda step: rng.integers(18, size=1)
-  visits = montezuma.play(
-    player, env=montezuma.GAME, num_games=1, actor_steps=1_400, seed=0
-  )
+  spec = assembly.spec_by_name(montezuma.GAME)
+  visits = montezuma.play(player, spec, num_games=1, actor_steps=1_400, seed=0)
   assert visits.counts.total() == 1_400
   # The first step of a game is not the outcome of an action.
   observed = [call.args[0] for call in player.observe.mock_calls]
@@ -145,7 +144,7 @@ def test_rooms_are_counted_in_a_table_and_drawn(tmp_path, capsys):
   settings = {'torso_size': 8, 'lstm_size': 8, 'head_size': 8}
   agent = assembly.Agent(
     names.build(config_lib.NGUConfig, {**settings, 'memory_capacity': 50}),
-    assembly.spec_by_name(montezuma.GAME),
+    assembly.spec_by_name(montezuma.GAME, num_stacked=1),
   )
   fakes.export_agent(str(tmp_path / 'behavior'), agent)
   assert rooms.run(rooms.RoomsConfig(str(tmp_path), 2, 30)) == 0

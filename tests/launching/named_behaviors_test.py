@@ -41,6 +41,8 @@ def test_your_own_behavior_has_its_own_name():
   for own in (behaviors.FromCallable(uniform), Renamed()):
     with pytest.raises(ValueError, match=f'^name={own.name!r} is that of a b'):
       named_behaviors.make([own], TRANSFER)
+  with pytest.raises(ValueError, match='name=7 must be a string'):
+    named_behaviors.make(behaviors.FromCallable(uniform, 7), TRANSFER)
 
 
 @pytest.mark.parametrize('weights', ['1,,2', 'x'])

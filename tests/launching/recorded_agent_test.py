@@ -1,6 +1,8 @@
 """Tests that the agent of a run is recreated from its record."""
 
 import dataclasses
+import os
+import shutil
 
 import jax
 import pytest
@@ -74,3 +76,20 @@ def test_behaviors_without_files_must_be_passed_again(tmp_path):
   for given in ((), (behaviors.Uniform(),)):
     with pytest.raises(ValueError, match='to bt_acme.load_run'):
       recorded_agent.make(run.workdir, identity, given)
+
+
+def test_a_workdir_in_the_directory_of_its_behavior(tmp_path, monkeypatch):
+  explorer = behaviors.Exported('minigrid-explorer').folder
+  shutil.copytree(explorer, tmp_path / 'b')
+  monkeypatch.chdir(tmp_path)
+  agent = assembly.Agent(
+    config_lib.BTConfig(),
+    assembly.spec_by_name(_NAME),
+    (behaviors.Exported('b'),),
+  )
+  monkeypatch.chdir('b')
+  run = run_config.RunConfig(workdir='run')
+  recorded_agent.check_behaviors(run, agent)
+  recorded_agent.keep_behaviors(run, agent)
+  (copy,) = tmp_path.glob('b/run/*/0/b')
+  assert {p.name for p in copy.iterdir()} == {*os.listdir(explorer)}
