@@ -128,13 +128,7 @@ class Bank:
         print(card)
       ```
     """
-    folders = [self.folder / name for name in self.names()]
-    return [
-      cards.read(folder)
-      if (folder / cards.TEXT).is_file()
-      else card_text.describe(folder)
-      for folder in folders
-    ]
+    return [_card(self.folder / name) for name in self.names()]
 
   def behaviors(self) -> builtins.list[behaviors.Exported]:
     """Loads all behaviors, in the order of `names`.
@@ -146,3 +140,11 @@ class Bank:
       ```
     """
     return named_behaviors.load_bank(self.folder) if self.names() else []
+
+
+def _card(folder: pathlib.Path) -> cards.Card:
+  """Returns the card in the directory of a behavior, or a new one."""
+  try:
+    return cards.read(folder)
+  except OSError:
+    return card_text.describe(folder)

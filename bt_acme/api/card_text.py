@@ -87,7 +87,10 @@ def describe(
       max_frames=_FILM_FRAMES,
       scale=1,
     )
-    parts += [f'An episode in `{env}`:', f'![An episode in {env}]({name})']
+    parts += [
+      f'An episode in `{env}`:',
+      f'![An episode in {re.sub("[][]", "", env)}]({name})',
+    ]
   if envs:
     parts += [
       '## Scores',

@@ -81,11 +81,11 @@ class Card(NamedTuple):
       ValueError: if one of these files exists and is not part of a card.
     """
     path, replaced = pathlib.Path(folder), files_in(pathlib.Path(folder))
-    for name in {TEXT, _PAGE, *self.pictures} - replaced:
+    for name in sorted({TEXT, _PAGE, *self.pictures} - replaced):
       if os.path.lexists(path / name):
         raise ValueError(
-          f'folder={str(folder)!r} has a {name} that is not a card or part of '
-          'one and would be replaced. Choose another directory.'
+          f'folder={str(folder)!r} has a {name} that is a link or not part of '
+          'a card and would be replaced. Choose another directory.'
         )
     for name in replaced | {TEXT, _PAGE, *self.pictures}:
       # A link in a directory of someone else may lead to any file.

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import pathlib
 from collections.abc import Sequence
 
 import jax
@@ -71,8 +72,9 @@ class Exported(behavior.Behavior):
     """
     self.source = str(folder)
     folder = lookup.resolve(self.source, setting=setting)
-    self.folder = os.path.abspath(folder)  # The caller may change directory.
-    self.name = os.path.basename(self.folder)
+    # The caller may change directory.
+    self.folder = str(pathlib.Path(folder).absolute())
+    self.name = os.path.basename(os.path.abspath(folder))
     self.agent, self.learned, self.params_sha256 = exported_folder.read(
       folder, setting=setting
     )

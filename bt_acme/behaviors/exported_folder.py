@@ -24,7 +24,7 @@ from bt_acme.core import leaves
 from bt_acme.core.intrinsic import reward_statistics as reward_lib
 
 _FORMAT = 1
-_DESCRIPTION, _PARAMS = 'behavior.json', 'params.npz'
+FILES = _DESCRIPTION, _PARAMS = 'behavior.json', 'params.npz'
 _AGAIN = 'Export the behavior again. If it was downloaded, delete this copy.'
 _SEPARATOR = '::'
 # Training stays far below these limits. Larger values would overflow.

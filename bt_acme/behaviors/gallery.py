@@ -7,6 +7,7 @@ contains its pictures and works offline.
 """
 
 import argparse
+import contextlib
 import html
 import pathlib
 
@@ -26,10 +27,10 @@ def write(folder: pathlib.Path) -> pathlib.Path:
   Raises:
     ValueError: if no subdirectory has a card.
   """
-  found = {
-    path.parent.name: cards.read(path.parent)
-    for path in sorted(folder.glob('[!.]*/README.md'))
-  }
+  found: dict[str, cards.Card] = {}
+  for path in sorted(folder.glob('[!.]*/README.md')):
+    with contextlib.suppress(OSError):  # It is not a regular file.
+      found[path.parent.name] = cards.read(path.parent)
   if not found:
     raise ValueError(
       f'FOLDER={str(folder)!r} contains no directory with a README.md. Write '

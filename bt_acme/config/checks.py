@@ -148,7 +148,7 @@ def require(condition: bool, message: str) -> None:
 
 
 def path(name: str, value: Any) -> pathlib.Path:
-  """Returns the path that an argument contains, with `~` replaced.
+  """Returns the path that an argument contains.
 
   Args:
     name: the name in the error.
@@ -161,7 +161,7 @@ def path(name: str, value: Any) -> pathlib.Path:
     isinstance(value, (str, os.PathLike)) and bool(os.fspath(value)),
     f'{name}={value!r} is not a path. Pass the path of a directory.',
   )
-  return pathlib.Path(os.path.expanduser(value))
+  return pathlib.Path(value)
 
 
 def functions(name: str, value: Any) -> tuple[Callable[..., Any], ...]:

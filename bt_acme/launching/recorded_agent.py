@@ -208,9 +208,10 @@ def keep_behaviors(run: run_config.RunConfig, agent: assembly.Agent) -> None:
     copy = pathlib.Path(run.workdir) / _COPIES / str(index)
     with files.new_folder(copy) as temporary:
       (temporary / behavior.name).mkdir()
-      for path in pathlib.Path(behavior.folder).iterdir():
-        if path.is_file():  # The workdir may be in the same directory.
-          shutil.copyfile(path, temporary / behavior.name / path.name)
+      # The directory may also contain anything else, even the workdir.
+      for name in exported_folder.FILES:
+        file = os.path.join(behavior.folder, name)
+        shutil.copyfile(file, temporary / behavior.name / name)
 
 
 def _not_kept(

@@ -83,9 +83,9 @@ def run(config: RoomsConfig) -> int:
     )
     for label, rates in epsilons.items()
   }
-  path = folder / 'rooms.png'
-  print(f'\n{table(visits)}\n\nRooms:  {path}', flush=True)
-  room_map.draw(str(path), visits)
+  print(f'\n{table(visits)}', flush=True)
+  room_map.draw(str(folder / 'rooms.png'), visits)
+  print(f'\nRooms:  {folder / "rooms.png"}')
   return 0
 
 

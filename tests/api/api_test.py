@@ -16,9 +16,10 @@ import pytest
 from PIL import Image
 
 import bt_acme
-from bt_acme import behaviors
+from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
 from bt_acme.api import card_text
+from bt_acme.behaviors import cards
 from bt_acme.config import names
 from bt_acme.evaluation import episode_records, logs, plots
 from bt_acme.launching import starting
@@ -784,6 +785,11 @@ def test_each_environment_has_its_own_film(monkeypatch):
   for videos in (envs, ','.join(envs), [','.join(envs)]):
     films = bt_acme.describe('minigrid-explorer', videos=videos).pictures
     assert list(films.values()) == envs
+  monkeypatch.setattr(assembly, 'moved', assembly.Agent.named)
+  envs = ['A b', 'a_B', '[迷]']
+  card = bt_acme.describe('minigrid-explorer', videos=envs)
+  assert list(card.pictures.values()) == envs
+  assert cards._files(card.markdown) > {*card.pictures}
 
 
 def test_environments_are_checked_before_anything_is_played(monkeypatch):

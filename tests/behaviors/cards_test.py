@@ -135,7 +135,7 @@ def test_a_gallery_has_every_card_and_works_offline(
 def test_a_file_that_is_not_of_a_card_is_kept(name, tmp_path):
   own = tmp_path / name
   own.write_text('mine')
-  with pytest.raises(ValueError, match=f'a {name} that is not a card or part'):
+  with pytest.raises(ValueError, match=f'a {name} that is a link or not part'):
     cards.Card(_TEXT, {'film.gif': _GIF}).save(tmp_path)
   assert own.read_text() == 'mine'
 
@@ -146,7 +146,10 @@ def test_a_directory_without_cards(tmp_path, monkeypatch, capsys):
     runpy.run_path(gallery.__file__, run_name='__main__')
   message = r'error: .*no directory with .*describe\(...\)'
   assert re.search(message, capsys.readouterr().err)
-  (tmp_path / 'a').mkdir()
+  for name in 'abc':
+    (tmp_path / name).mkdir()
   os.mkfifo(tmp_path / 'a' / 'README.md')  # Reading it would wait forever.
+  (tmp_path / 'b' / 'README.md').mkdir()
+  (tmp_path / 'c' / 'README.md').symlink_to(__file__)
   with pytest.raises(SystemExit, match='2'):
     runpy.run_path(gallery.__file__, run_name='__main__')

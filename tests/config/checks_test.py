@@ -85,6 +85,7 @@ def test_invalid_values(values, message):
     {'bound': -1e9, 'free': 1e9, 'size': 100, 'weight': 1.2e-38},
     {'kind': 'mean', 'offset': 1},
     {'flag': False, 'name': 'x'},
+    {'flag': np.False_},
   ],
 )
 def test_valid_values(values):
