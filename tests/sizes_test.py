@@ -18,9 +18,9 @@ import pytest
 from tests import python
 
 AT_MOST = {
-  'lines of code': 24_111,
+  'lines of code': 24_113,
   'lines of code in bt_acme/runtime': 4_247,
-  'lines of code in experiments': 4_474,
+  'lines of code in experiments': 4_476,
   'lines of code in benchmarks': 2_556,
   'classes': 248,
   'public class names that several classes have': 2,

@@ -72,7 +72,8 @@ class Visits:
   """The visits of a policy.
 
   Attributes:
-    visited: the distinct positions of each game that was started.
+    visited: the distinct positions of each game that ended; of each game if
+      none ended.
     counts: the number of actions taken at each position, in all games.
     pictures: the latest image of each visited room, uint8 RGB.
   """
@@ -168,10 +169,12 @@ def play(
     for i in np.flatnonzero(acting):
       if step.is_first[i]:
         visited[i] = set()
-        visits.visited.append(visited[i])
       visits.add(environment.environments[i], visited[i])
     left -= acting
     step = environment.step(player.select_actions(step))
     player.observe(step)
+    ended = np.flatnonzero(acting & step.is_last)
+    visits.visited += [visited[i] for i in ended]
   environment.close()
+  visits.visited = visits.visited or visited
   return visits

@@ -114,10 +114,10 @@ def test_every_policy_takes_the_same_number_of_actions():
   # The first step of a game is not the outcome of an action.
   observed = [call.args[0] for call in player.observe.mock_calls]
   assert sum(not step.is_first for step in observed) == 1_400
-  # Long enough for a random player to lose twice.
-  assert len(visits.visited) > 2
+  # The number of times that the random player lost.
+  assert len(visits.visited) == sum(step.is_last[0] for step in observed) > 1
   assert 10 < visits.positions_per_game < visits.positions
-  assert set().union(*visits.visited) == set(visits.counts)
+  assert set().union(*visits.visited) <= set(visits.counts)
   assert visits.rooms == 1 and visits.positions > 20
   assert visits.pictures[1].shape == (152, 160, 3)
 
