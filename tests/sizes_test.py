@@ -18,13 +18,13 @@ import pytest
 from tests import python
 
 AT_MOST = {
-  'lines of code': 24_113,
+  'lines of code': 24_112,
   'lines of code in bt_acme/runtime': 4_247,
   'lines of code in experiments': 4_476,
   'lines of code in benchmarks': 2_556,
   'classes': 248,
   'public class names that several classes have': 2,
-  'lines of tests': 30_246,
+  'lines of tests': 30_242,
 }
 
 _TOPS = ('bt_acme', 'launch', 'experiments', 'benchmarks')

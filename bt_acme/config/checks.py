@@ -19,8 +19,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-import numpy as np
-
 from bt_acme.config import names
 
 _Number = TypeVar('_Number', int, float)
@@ -32,7 +30,7 @@ _LARGEST = 1_000_000_000
 _SMALLEST_FLOAT = 1.2e-38
 # For each type of default: the allowed types of values, and their description.
 _TYPES: Mapping[type, tuple[Any, str]] = {
-  bool: ((bool, np.bool_), 'True or False'),
+  bool: (bool, 'True or False'),
   int: (numbers.Integral, 'an integer'),
   float: (numbers.Real, 'a number'),
   str: (str, 'a string'),

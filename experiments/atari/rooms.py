@@ -1,12 +1,9 @@
 """Draws the rooms of Montezuma's Revenge that a policy visits.
 
-  python launch/run_ngu.py --env=montezuma_revenge --preset=atari_small \
-    --num_evaluators=0 --max_actor_steps=300000 --workdir=runs/montezuma
   python -m experiments.atari.rooms --workdir=runs/montezuma
 
 `rooms.png` in the directory of the run shows where the behavior and a
-random policy go. Without evaluators, pre-training does not measure rewards of
-the task.
+random policy go. `README.md` in this directory describes such a run.
 """
 
 import dataclasses
