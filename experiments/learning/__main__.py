@@ -14,6 +14,7 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
   longer       The task of `alone` in which BT is worse, with more steps.
   wide         One behavior helps in many tasks.
   baselines    The tasks of `wide` with more baselines.
+  smaller      The tasks of `wide` with a smaller policy of NGU.
   budget       Tasks of `wide` with more steps.
   preset       The tasks of `wide` with another preset.
   long         The paper's small tasks with a behavior of long pre-training.
