@@ -3,8 +3,9 @@
 Several tables may show the same run, which is executed only once. Run `s` of an
 algorithm that transfers a behavior uses the behavior of pre-training run `s`,
 or always the same behavior (`margin`, `alone`, `dm_acme`, `laws`, `longer`,
-`long`, `wide`, `baselines`, `smaller`, `budget`, `preset`, `atari`, `hero`). Most results
-therefore show how consistent pre-training and transfer are together.
+`long`, `wide`, `baselines`, `smaller`, `budget`, `preset`, `atari`, `hero`).
+Most results therefore show how consistent pre-training and transfer are
+together.
 
 The environments were chosen as follows. Each cell of the chain has its own
 mapping of the two actions, so that no constant action moves along the chain.
