@@ -146,5 +146,5 @@ def _card(folder: pathlib.Path) -> cards.Card:
   """Returns the card in the directory of a behavior, or a new one."""
   try:
     return cards.read(folder)
-  except OSError:
+  except FileNotFoundError:
     return card_text.describe(folder)

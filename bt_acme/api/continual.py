@@ -67,7 +67,7 @@ def continual(
   settings['max_actor_steps'] = max_actor_steps
   _check(tasks, bank, workdir, settings)
   folders = [
-    checks.path('workdir', workdir) / name_of(number, task)
+    pathlib.Path(workdir) / name_of(number, task)
     for number, task in enumerate(tasks)
   ]
   finished: dict[str, runs.Run] = {}

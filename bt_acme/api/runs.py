@@ -251,7 +251,7 @@ class Run:
       f'folder={str(folder)!r} already exists or is in the workdir. Choose a '
       'new directory.',
     )
-    with files.new_folder(target) as temporary:
+    with files.new_folder(folder) as temporary:
       shutil.copytree(self.workdir, temporary, dirs_exist_ok=True)
 
   def _check_in_process(self) -> None:

@@ -106,7 +106,8 @@ def read(folder: pathlib.Path) -> Card:
       large or a symbolic link is left out.
 
   Raises:
-    OSError: if the card cannot be read, or is not a regular file.
+    FileNotFoundError: if there is no card, or it is not a regular file.
+    OSError: if the card cannot be read.
   """
   if (folder / TEXT).is_symlink() or not (folder / TEXT).is_file():
     raise FileNotFoundError(f'{folder / TEXT} is not a regular file')

@@ -29,7 +29,7 @@ def write(folder: pathlib.Path) -> pathlib.Path:
   """
   found: dict[str, cards.Card] = {}
   for path in sorted(folder.glob('[!.]*/README.md')):
-    with contextlib.suppress(OSError):  # It is not a regular file.
+    with contextlib.suppress(FileNotFoundError):  # Not a regular file.
       found[path.parent.name] = cards.read(path.parent)
   if not found:
     raise ValueError(

@@ -12,7 +12,7 @@ ENV = '--env=MiniGrid-Empty-5x5-v0'
 
 def test_progress_and_result_are_printed(server):
   code, output, errors = server.run(
-    *('run_acme_dqn', ENV, '--behavior=minigrid-explorer', '--episodes=3'),
+    *('run_acme_dqn', ENV, '--behavior= minigrid-explorer', '--episodes=3'),
     '--max_actor_steps=2000',
   )
   assert code == 0, errors
